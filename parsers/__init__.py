@@ -1,0 +1,1 @@
+"""Pattern catalogues, one TOML file a program. See docs/patterns.md for how to add a wording."""

@@ -1,0 +1,1 @@
+"""Questions, one documented SQL file each. See docs/questions.md for how to add one."""

@@ -1,0 +1,32 @@
+"""Every error that a user can meet.
+
+ForensicsError
+├── InputError       a source that cannot be read: what, where, what to do
+├── CatalogueError   a pattern file that must not be used as it is
+├── QuestionError    a question file whose header lies, or SQL that is not allowed
+└── UsageError       a request that cannot be carried out as asked
+"""
+
+from __future__ import annotations
+
+__all__ = ["CatalogueError", "ForensicsError", "InputError", "QuestionError", "UsageError"]
+
+
+class ForensicsError(Exception):
+    """The base of all errors that are reported to the user without a traceback."""
+
+
+class InputError(ForensicsError):
+    """A source cannot be read; the other sources still are."""
+
+
+class CatalogueError(ForensicsError):
+    """A pattern file is wrong; nothing is analysed with it."""
+
+
+class QuestionError(ForensicsError):
+    """A question is wrong or its SQL may not run."""
+
+
+class UsageError(ForensicsError):
+    """The command line asks for something that does not exist."""

@@ -1,0 +1,196 @@
+"""The interface between readers and the scan: blocks of bytes with offset, length and stream columns.
+
+A reader never makes an object a line. It hands over one buffer and columns that say where the messages lie in it,
+where each record stands in its source, when it was written and by which stream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "CHUNK",
+    "NO_TIME",
+    "Block",
+    "CardSamples",
+    "Digest",
+    "HolderSamples",
+    "Integers",
+    "Problem",
+    "Source",
+    "Stream",
+]
+
+CHUNK = 1024 * 1024
+"""Bytes per digested chunk of a source."""
+
+NO_TIME = np.iinfo(np.int64).min
+"""The time of a record that has none."""
+
+Integers = npt.NDArray[np.int64]
+
+
+class Stream(NamedTuple):
+    """One writer's output as the collector delimited it.
+
+    `trusted` says that the fields were added by the collector and cannot be forged by the writer.
+    `pid` is the process that made the write: under a supervisor that relays its children, the supervisor's.
+    `manager` marks lines that the service manager itself wrote about `unit` and `invocation`; `kernel` the kernel's.
+    """
+
+    source: str
+    host: str | None = None
+    boot: str | None = None
+    unit: str | None = None
+    invocation: str | None = None
+    pid: int | None = None
+    container: str | None = None
+    identifier: str | None = None
+    transport: str | None = None
+    trusted: bool = False
+    manager: bool = False
+    kernel: bool = False
+
+
+class Problem(NamedTuple):
+    """Something that a reader met and what it means for the answers.
+
+    `severity` is `note`, `loss` (bytes or records are missing) or `error` (the source could not be used).
+    """
+
+    source: str
+    severity: str
+    what: str
+    remedy: str = ""
+    offset: int | None = None
+    count: int = 1
+
+
+@dataclass
+class Digest:
+    """Digests of the 1 MiB chunks of a source, as read (after decompression), and their root."""
+
+    chunks: list[str] = field(default_factory=list)
+    size: int = 0
+    _open: bytearray = field(default_factory=bytearray, repr=False)
+
+    def update(self, data: bytes | memoryview) -> None:
+        """Take the next bytes of the source, in order."""
+        view = memoryview(data)
+        self.size += len(view)
+        while view:
+            room = CHUNK - len(self._open)
+            self._open += view[:room]
+            view = view[room:]
+            if len(self._open) == CHUNK:
+                self.chunks.append(hashlib.sha256(self._open).hexdigest())
+                self._open.clear()
+
+    def close(self) -> None:
+        """Digest what is left, once."""
+        if self._open:
+            self.chunks.append(hashlib.sha256(self._open).hexdigest())
+            self._open.clear()
+
+    @property
+    def root(self) -> str:
+        """Digest of the chunk digests."""
+        return hashlib.sha256("\n".join(self.chunks).encode()).hexdigest()
+
+
+@dataclass
+class Source:
+    """One input: a file, a member of an archive (`archive!member`), or standard input.
+
+    `digest` and `problems` are complete once the source has been read to its end.
+    """
+
+    name: str
+    format: str
+    modified_us: int | None = None
+    digest: Digest = field(default_factory=Digest)
+    problems: list[Problem] = field(default_factory=list)
+    records: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive records of one source.
+
+    The message of record i is `data[starts[i]:ends[i]]`, without its line end. It is cited as `lengths[i]` bytes at
+    `offsets[i]` of the source (after decompression), which for plain text and exports are the message's own bytes and
+    for JSON envelopes the whole record's. `times` are µs since the epoch, UTC, as the collector received the record
+    (`NO_TIME` if unknown). `streams[i]` indexes `stream_table`. `cursors` and `fields` are sparse, by record number:
+    the journal cursor, and the trusted fields of lines by the service manager.
+    """
+
+    source: Source
+    data: bytes
+    starts: Integers
+    ends: Integers
+    offsets: Integers
+    lengths: Integers
+    times: Integers
+    streams: npt.NDArray[np.int32]
+    stream_table: list[Stream]
+    first_record: int = 0
+    cursors: dict[int, str] = field(default_factory=dict)
+    fields: dict[int, dict[str, str]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def message(self, index: int) -> bytes:
+        """The bytes of one message."""
+        return self.data[self.starts[index] : self.ends[index]]
+
+    def messages(self) -> Iterator[bytes]:
+        """All messages in order: for tests and small sources, not for the scan."""
+        return (self.data[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
+
+
+class CardSamples(NamedTuple):
+    """Rows of card telemetry as equally long columns; None where a row does not say.
+
+    `wall_us` is the printed time read as if it were UTC, in µs: such tools print no zone.
+    `zone_known` says that the time carried a zone and `wall_us` is truly UTC.
+    """
+
+    source: Source
+    wall_us: list[int | None]
+    zone_known: bool
+    index: list[int | None]
+    uuid: list[str | None]
+    pci_bus_id: list[str | None]
+    name: list[str | None]
+    total_bytes: list[int | None]
+    used_bytes: list[int | None]
+    free_bytes: list[int | None]
+    reserved_bytes: list[int | None]
+    utilization_ratio: list[float | None]
+    power_w: list[float | None]
+    offset: list[int]
+    length: list[int]
+    driver: str | None = None
+
+
+class HolderSamples(NamedTuple):
+    """Rows of per-process telemetry as equally long columns; None where a row does not say."""
+
+    source: Source
+    wall_us: list[int | None]
+    zone_known: bool
+    uuid: list[str | None]
+    pci_bus_id: list[str | None]
+    index: list[int | None]
+    pid: list[int | None]
+    process: list[str | None]
+    used_bytes: list[int | None]
+    offset: list[int]
+    length: list[int]

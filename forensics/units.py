@@ -1,0 +1,75 @@
+"""The units that logs print, in base units, with the rounding each printed figure carries."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+
+__all__ = ["MIB", "UNITS", "parse_quantity", "to_base"]
+
+MIB = 1024 * 1024
+
+UNITS: dict[str, Decimal] = {
+    "B": Decimal(1),
+    "bytes": Decimal(1),
+    "KiB": Decimal(2**10),
+    "MiB": Decimal(2**20),
+    "GiB": Decimal(2**30),
+    "TiB": Decimal(2**40),
+    "kB": Decimal(10**3),
+    "KB": Decimal(10**3),
+    "MB": Decimal(10**6),
+    "GB": Decimal(10**9),
+    "TB": Decimal(10**12),
+    "s": Decimal(1),
+    "ms": Decimal("1e-3"),
+    "us": Decimal("1e-6"),
+    "min": Decimal(60),
+    "percent": Decimal("1e-2"),
+}
+"""Factor of each unit name to its base unit (bytes, seconds, one)."""
+
+
+def to_base(text: str, unit: str) -> tuple[Decimal, Decimal]:
+    """Convert a printed number to base units.
+
+    Args:
+        text: Digits as printed, with thousands commas, sign and decimals allowed.
+        unit: A key of UNITS.
+
+    Returns:
+        The value and half of its last printed place, both in base units: "6742.14" MiB is known to ±0.005 MiB.
+
+    Raises:
+        ValueError: The text is no number, or not a finite one.
+    """
+    try:
+        number = Decimal(text.replace(",", "").strip())
+    except InvalidOperation:
+        raise ValueError(f"not a number: {text!r}") from None
+    if not number.is_finite():
+        raise ValueError(f"not a finite number: {text!r}")
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)
+    half_place = Decimal(5).scaleb(exponent - 1) if exponent < 0 else Decimal(0)
+    factor = UNITS[unit]
+    return number * factor, half_place * factor
+
+
+def parse_quantity(text: str) -> tuple[int, int]:
+    """Read a size with its unit, such as "24.52GiB" or "12 GB" (decimal), as bytes and rounding bound in bytes.
+
+    Raises:
+        ValueError: No number, or no unit of size behind it.
+    """
+    cleaned = text.strip().replace(" ", "")
+    digits = cleaned.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+    unit = cleaned[len(digits) :] or "?"
+    if unit not in UNITS or not unit.endswith(("B", "bytes")):
+        raise ValueError(f"{text!r} has no unit of size; write it as 24.52GiB, 25108MiB or 12GB (decimal)")
+    value, bound = to_base(digits, unit)
+    return round_bytes(value), round_bytes(bound)
+
+
+def round_bytes(value: Decimal) -> int:
+    """Round to whole bytes, halves to even."""
+    return int(value.to_integral_value(rounding=ROUND_HALF_EVEN))

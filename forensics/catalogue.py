@@ -1,0 +1,443 @@
+"""Load pattern catalogues, refuse wrong ones by name, and match one message to one typed event.
+
+A catalogue is a TOML file a program: how its lines are prefixed (`grammar`), what its lines look like (`pattern`),
+what each does to the state of a load (`effect`), and what is special about it as data (devices, remedies, runtime
+calibration). docs/patterns.md explains every key.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from .errors import CatalogueError
+from .events import EVENT_TYPES, Event, Field, Kind, Part, event_fields
+from .units import UNITS, round_bytes, to_base
+
+__all__ = ["Catalogue", "Grammar", "Matched", "Pattern", "Prefix", "Program", "load_catalogue", "load_programs"]
+
+EVENTS: dict[str, type[Event]] = {one.__name__: one for one in EVENT_TYPES}
+PHASES = frozenset({"fit", "allocate", "serve", "asleep", "end"})
+COMBINE = frozenset({"add", "once", "block", "last"})
+PER = frozenset({"load", "context", "part"})
+REASONS = frozenset(
+    "exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split()
+)
+
+EFFECTS: dict[str, frozenset[str]] = {
+    "carrier": frozenset({"close", "reopens"}),
+    "process": frozenset({"pid"}),
+    "load": frozenset({"once", "label", "key", "child"}),
+    "implies_load": frozenset({"phase"}),
+    "spawn": frozenset({"key", "label", "retry"}),
+    "end": frozenset({"by", "reason", "from", "map", "begins"}),
+    "phase": frozenset({"to", "from", "map"}),
+    "part": frozenset({"to", "from", "map"}),
+    "context": frozenset(),
+    "block": frozenset(),
+    "block_end": frozenset(),
+    "item": frozenset({"combine", "per", "part", "basis", "spread", "replaces"}),
+    "set": frozenset({"name", "from", "per", "value", "append"}),
+    "use": frozenset({"name", "as"}),
+    "due": frozenset({"next", "of"}),
+    "claims": frozenset({"due"}),
+    "parent_ready": frozenset({"key"}),
+    "live_count": frozenset({"from"}),
+    "one_per_label": frozenset({"label"}),
+}
+"""The closed list of effects with the arguments each may have. Resist adding: TOML must not become a language."""
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """What a grammar took off a line."""
+
+    message: str
+    tag: str | None = None
+    clock: tuple[str, ...] | None = None
+    level: str | None = None
+    present: bool = False
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The prefix of a program's lines."""
+
+    regex: re.Pattern[str]
+    tag: str | None
+    clock: str | None
+    level: str | None
+    members: str
+    supervises: bool
+    tag_is: str
+
+    def split(self, line: str) -> Prefix | None:
+        """Take the prefix off a line, or None when the line is not of this program's making."""
+        found = self.regex.match(line)
+        if found is None:
+            return None
+        groups = found.groupdict()
+        clock = groups.get("clock")
+        level = groups.get("level")
+        return Prefix(
+            message=groups["message"],
+            tag=groups.get(self.tag) if self.tag else None,
+            clock=(clock,) if clock else None,
+            level=level,
+            present=bool(clock or level),
+        )
+
+
+@dataclass(frozen=True)
+class Matched:
+    """One message, as its pattern reads it."""
+
+    pattern: Pattern
+    event: Event
+    keys: Mapping[str, str]
+    bounds: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """One wording of one kind of line."""
+
+    program: str
+    name: str
+    event: type[Event]
+    contains: str
+    regex: re.Pattern[str]
+    fields: Mapping[str, Field]
+    units: Mapping[str, str]
+    constants: Mapping[str, Any]
+    from_record: Mapping[str, str]
+    keys: frozenset[str]
+    effects: Mapping[str, Mapping[str, Any]]
+    possible_in: frozenset[str]
+    believed_in: frozenset[str]
+    unprefixed: bool
+    since: str | None
+    until: str | None
+    role: str
+    samples: tuple[Mapping[str, Any], ...]
+    nevers: tuple[str, ...]
+    where: str
+
+    def match(self, message: str, record_fields: Mapping[str, str] | None = None) -> Matched | None:
+        """Read one message, already without its prefix.
+
+        Args:
+            message: Text of the message.
+            record_fields: Trusted fields of the record, for patterns that take a value from them.
+
+        Returns:
+            The event with its rounding bounds, or None if this is not the wording.
+        """
+        found = self.regex.match(message)
+        if found is None:
+            return None
+        values: dict[str, Any] = dict(self.constants)
+        bounds: dict[str, int] = {}
+        keys: dict[str, str] = {}
+        for name, text in found.groupdict().items():
+            if text is None:
+                continue
+            if name in self.keys:
+                keys[name] = text
+            if name not in self.fields:
+                continue
+            try:
+                values[name], bound = _convert(text, self.fields[name], self.units.get(name))
+            except ValueError:
+                return None  # counted by the scan as a hit without a match
+            if bound:
+                bounds[name] = bound
+        for name, source in self.from_record.items():
+            text = (record_fields or {}).get(source)
+            if text is None:
+                continue
+            if name in self.fields:
+                try:
+                    values[name], _ = _convert(text, self.fields[name], self.units.get(name))
+                except ValueError:
+                    continue
+            if name in self.keys:
+                keys[name] = text
+        return Matched(self, self.event(**values), keys, bounds)
+
+
+def _convert(text: str, target: Field, unit: str | None) -> tuple[Any, int]:
+    """Convert a captured text to a field's type, with its rounding bound in base units."""
+    if unit is not None:
+        value, bound = to_base(text, unit)
+        if target.type is int:
+            return round_bytes(value), round_bytes(bound)
+        return float(value), 0
+    if target.type is int:
+        return int(text.replace(",", "")), 0
+    if target.type is float:
+        return float(text.replace(",", "")), 0
+    if target.type is bool:
+        return text.lower() in {"1", "true", "yes", "on", "enabled"}, 0
+    if issubclass(target.type, Kind):
+        return Kind(text), 0
+    return text, 0
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """One catalogue file."""
+
+    name: str
+    title: str
+    newest: str
+    file: str
+    grammar: Grammar
+    patterns: tuple[Pattern, ...]
+    devices: tuple[Mapping[str, Any], ...]
+    remedies: tuple[Mapping[str, Any], ...]
+    runtimes: tuple[Mapping[str, Any], ...]
+    process_names: tuple[re.Pattern[str], ...]
+    probes: tuple[Mapping[str, Any], ...]
+    raw: Mapping[str, Any] = field(repr=False, default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """All programs, and their patterns by the literal that the scan looks for."""
+
+    programs: tuple[Program, ...]
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        """All patterns, in the order of the files."""
+        return [pattern for program in self.programs for pattern in program.patterns]
+
+    def literals(self) -> dict[bytes, list[Pattern]]:
+        """Patterns by the bytes of their literal."""
+        found: dict[bytes, list[Pattern]] = {}
+        for pattern in self.patterns:
+            found.setdefault(pattern.contains.encode(), []).append(pattern)
+        return found
+
+    def program(self, name: str) -> Program:
+        """The program of that name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for program in self.programs:
+            if program.name == name:
+                return program
+        raise KeyError(name)
+
+
+def load_catalogue(extra: Iterable[Path] = ()) -> Catalogue:
+    """Load the installed catalogues, and files that a user brings."""
+    folder = files("forensics.parsers")
+    sources = [(one.name, one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml")]
+    sources.sort()
+    for path in extra:
+        try:
+            sources.append((str(path), path.read_text("utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            raise CatalogueError(f"{path}: cannot read the pattern file: {error}") from error
+    return Catalogue(tuple(load_programs(sources)))
+
+
+def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:
+    """Parse and check catalogue texts, given as (name of file, text).
+
+    Raises:
+        CatalogueError: A file is wrong; the message names file and pattern and says what to do.
+    """
+    programs = [_program(name, text) for name, text in sources]
+    names = [program.name for program in programs]
+    for name in names:
+        if names.count(name) > 1:
+            raise CatalogueError(f"two catalogue files describe the program {name!r}; rename one")
+    return programs
+
+
+PROGRAM_KEYS = frozenset(
+    "program title newest grammar pattern device remedy runtime process_name probe".split()
+)
+
+
+def _program(file: str, text: str) -> Program:
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogueError(f"{file}: not valid TOML: {error}") from error
+    if unknown := sorted(set(raw) - PROGRAM_KEYS):
+        raise CatalogueError(f"{file}: unknown key {unknown[0]!r}; known: {', '.join(sorted(PROGRAM_KEYS))}")
+    for needed in ("program", "title", "pattern"):
+        if needed not in raw:
+            raise CatalogueError(f"{file}: the key {needed!r} is missing")
+    grammar = _grammar(file, raw.get("grammar", {}))
+    patterns = tuple(_pattern(file, raw["program"], grammar, entry) for entry in raw["pattern"])
+    seen: set[str] = set()
+    for pattern in patterns:
+        if pattern.name in seen:
+            raise CatalogueError(f"{pattern.where}: the name is used twice; each wording has its own")
+        seen.add(pattern.name)
+    return Program(
+        name=raw["program"],
+        title=raw["title"],
+        newest=raw.get("newest", ""),
+        file=file,
+        grammar=grammar,
+        patterns=patterns,
+        devices=tuple(raw.get("device", ())),
+        remedies=tuple(raw.get("remedy", ())),
+        runtimes=tuple(raw.get("runtime", ())),
+        process_names=tuple(_compile(file, one) for one in raw.get("process_name", ())),
+        probes=tuple(raw.get("probe", ())),
+        raw=raw,
+    )
+
+
+def _compile(where: str, regex: str) -> re.Pattern[str]:
+    try:
+        return re.compile(regex)
+    except re.error as error:
+        raise CatalogueError(f"{where}: bad regular expression: {error}") from error
+
+
+def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
+    regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
+    if "message" not in regex.groupindex:
+        raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is"}
+    if unknown := sorted(set(raw) - known):
+        raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    return Grammar(
+        regex=regex,
+        tag=raw.get("tag"),
+        clock=raw.get("clock"),
+        level="level" if "level" in regex.groupindex else None,
+        members=raw.get("members", "process"),
+        supervises=bool(raw.get("supervises", False)),
+        tag_is=raw.get("tag_is", "child"),
+    )
+
+
+PATTERN_KEYS = frozenset(
+    "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed sample "
+    "never role bulk note".split()
+)
+ALLOCATING = frozenset({"item"})
+
+
+def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) -> Pattern:
+    name = raw.get("name")
+    if not name:
+        raise CatalogueError(f"{file}: a pattern has no name")
+    where = f"{file}: pattern {name!r}"
+    if unknown := sorted(set(raw) - PATTERN_KEYS):
+        raise CatalogueError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(PATTERN_KEYS))}")
+    event_name = raw.get("event", "MarkerSeen")
+    if event_name not in EVENTS:
+        raise CatalogueError(f"{where}: unknown event {event_name!r}; known: {', '.join(sorted(EVENTS))}")
+    event = EVENTS[event_name]
+    fields_of = event_fields(event)
+    if not raw.get("contains"):
+        raise CatalogueError(f"{where}: 'contains' is missing: the literal that the scan looks for")
+    regex = _compile(where, raw.get("regex", ""))
+    keys = frozenset(raw.get("keys", ()))
+    units: Mapping[str, str] = raw.get("unit", {})
+    constants = dict(raw.get("const", {}))
+    from_record: Mapping[str, str] = raw.get("record", {})
+    groups = set(regex.groupindex)
+    for group in sorted(groups | set(from_record)):
+        if group not in fields_of and group not in keys:
+            raise CatalogueError(
+                f"{where}: group {group!r} is no field of {event_name} and no declared key; "
+                f"fields: {', '.join(fields_of)}"
+            )
+    for name_, unit in units.items():
+        if unit not in UNITS:
+            raise CatalogueError(f"{where}: unknown unit {unit!r}; known: {', '.join(UNITS)}")
+        if name_ not in fields_of:
+            raise CatalogueError(f"{where}: unit for {name_!r}, which is no field of {event_name}")
+    for name_ in constants:
+        if name_ not in fields_of:
+            raise CatalogueError(f"{where}: constant for {name_!r}, which is no field of {event_name}")
+        if issubclass(fields_of[name_].type, Kind):
+            if constants[name_] not in set(Kind):
+                raise CatalogueError(f"{where}: unknown kind {constants[name_]!r}; known: {', '.join(Kind)}")
+            constants[name_] = Kind(constants[name_])
+    given = groups | set(constants) | set(from_record)
+    for one in fields_of.values():
+        if not one.optional and one.name not in given and not _has_default(event, one.name):
+            raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
+    effects = {key: _effect(where, key, value) for key, value in raw.get("effect", {}).items()}
+    if "item" in effects and not raw.get("regex", "").replace("(?x)", "").lstrip().startswith("^"):
+        raise CatalogueError(f"{where}: an allocation must be anchored with ^ at the start of the message")
+    samples = tuple(raw.get("sample", ()))
+    if not samples:
+        raise CatalogueError(f"{where}: no sample; copy a real line into [[pattern.sample]]")
+    for sample in samples:
+        if raw["contains"] not in sample.get("line", ""):
+            raise CatalogueError(f"{where}: a sample does not contain the literal {raw['contains']!r}")
+    for key in ("possible_in", "believed_in"):
+        for phase in raw.get(key, ()):
+            if phase not in PHASES:
+                raise CatalogueError(f"{where}: {key}: unknown phase {phase!r}; known: {', '.join(sorted(PHASES))}")
+    del grammar
+    return Pattern(
+        program=program,
+        name=name,
+        event=event,
+        contains=raw["contains"],
+        regex=regex,
+        fields=fields_of,
+        units=units,
+        constants=constants,
+        from_record=from_record,
+        keys=keys,
+        effects=effects,
+        possible_in=frozenset(raw.get("possible_in", ())),
+        believed_in=frozenset(raw.get("believed_in", ("allocate",) if "item" in effects else ())),
+        unprefixed=bool(raw.get("unprefixed", False)),
+        since=raw.get("since"),
+        until=raw.get("until"),
+        role=raw.get("role", "child"),
+        samples=samples,
+        nevers=tuple(one["line"] for one in raw.get("never", ())),
+        where=where,
+    )
+
+
+def _has_default(event: type[Event], name: str) -> bool:
+    return hasattr(event, name)
+
+
+def _effect(where: str, name: str, value: Any) -> Mapping[str, Any]:
+    if name not in EFFECTS:
+        raise CatalogueError(f"{where}: unknown effect {name!r}; known: {', '.join(EFFECTS)}")
+    arguments: dict[str, Any] = {"to": value} if isinstance(value, str) else dict(value) if value is not True else {}
+    if unknown := sorted(set(arguments) - EFFECTS[name]):
+        raise CatalogueError(
+            f"{where}: effect {name!r} has no argument {unknown[0]!r}; it may have: "
+            f"{', '.join(sorted(EFFECTS[name])) or 'none'}"
+        )
+    checks: tuple[tuple[str, str, frozenset[str]], ...] = (
+        ("phase", "to", PHASES),
+        ("item", "combine", COMBINE),
+        ("item", "per", PER),
+        ("end", "reason", REASONS),
+        ("part", "to", frozenset(Part) | {"outer"}),
+    )
+    for effect, argument, allowed in checks:
+        if name == effect and argument in arguments and arguments[argument] not in allowed:
+            raise CatalogueError(
+                f"{where}: effect {name}.{argument} cannot be {arguments[argument]!r}; "
+                f"known: {', '.join(sorted(allowed))}"
+            )
+    return arguments

@@ -1,0 +1,116 @@
+"""Every sample of every pattern, and each way a catalogue can be wrong."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from forensics.catalogue import Pattern, Program, load_catalogue, load_programs
+from forensics.errors import CatalogueError
+
+CATALOGUE = load_catalogue()
+SAMPLES = [
+    pytest.param(program, pattern, sample, id=f"{program.name}: {pattern.name} {number}")
+    for program in CATALOGUE.programs
+    for pattern in program.patterns
+    for number, sample in enumerate(pattern.samples)
+]
+NEVERS = [
+    pytest.param(program, pattern, line, id=f"{program.name}: {pattern.name} never {number}")
+    for program in CATALOGUE.programs
+    for pattern in program.patterns
+    for number, line in enumerate(pattern.nevers)
+]
+
+
+def read(program: Program, pattern: Pattern, line: str, record: dict[str, str] | None = None) -> Any:
+    prefix = program.grammar.split(line)
+    return None if prefix is None else pattern.match(prefix.message, record)
+
+
+@pytest.mark.parametrize(("program", "pattern", "sample"), SAMPLES)
+def test_a_sample_gives_its_event(program: Program, pattern: Pattern, sample: dict[str, Any]) -> None:
+    matched = read(program, pattern, sample["line"], sample.get("record"))
+    assert matched is not None, f"the pattern does not match its own sample: {sample['line']}"
+    got = {name: value for name, value in asdict(matched.event).items() if value is not None}
+    expected = dict(sample.get("expect", {}))
+    defaults = {name: getattr(pattern.event, name, None) for name in got}
+    assert {name: value for name, value in got.items() if name in expected or value != defaults[name]} == expected
+
+
+@pytest.mark.parametrize(("program", "pattern", "sample"), SAMPLES)
+def test_no_other_pattern_of_the_program_takes_the_sample(
+    program: Program, pattern: Pattern, sample: dict[str, Any]
+) -> None:
+    takers = [
+        other.name
+        for other in program.patterns
+        if other is not pattern and other.contains in sample["line"] and read(program, other, sample["line"])
+    ]
+    assert takers == []
+
+
+@pytest.mark.parametrize(("program", "pattern", "line"), NEVERS)
+def test_a_counter_sample_does_not_match(program: Program, pattern: Pattern, line: str) -> None:
+    assert read(program, pattern, line) is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [pytest.param(pattern, id=f"{pattern.program}: {pattern.name}") for pattern in CATALOGUE.patterns],
+)
+def test_every_pattern_has_a_counter_sample(pattern: Pattern) -> None:
+    assert pattern.nevers
+
+
+GOOD = """
+program = "toy"
+title = "Toy"
+[[pattern]]
+name = "weights"
+event = "BufferAllocated"
+const = { kind = "weights" }
+contains = "weights ="
+regex = '^(?P<device>\\S+) weights = (?P<size_bytes>[\\d.]+) MiB$'
+unit.size_bytes = "MiB"
+effect.item = { combine = "add", per = "part" }
+[[pattern.sample]]
+line = "CUDA0 weights = 1.50 MiB"
+expect = { device = "CUDA0", kind = "weights", size_bytes = 1572864 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('event = "BufferAllocated"', 'event = "Nothing"', "unknown event 'Nothing'"),
+        ("(?P<device>", "(?P<card>", "group 'card' is no field of BufferAllocated"),
+        ("[[pattern.sample]]", "[[pattern.never]]", "no sample"),
+        ('line = "CUDA0 weights', 'line = "CUDA0 Weights', "does not contain the literal 'weights ='"),
+        ('"MiB"', '"mibs"', "unknown unit 'mibs'"),
+        ("regex = '^", "regex = '", "must be anchored with ^"),
+        ('combine = "add"', 'combine = "sum"', "item.combine cannot be 'sum'"),
+        ("effect.item", "effect.items", "unknown effect 'items'"),
+        ('per = "part"', 'every = "part"', "has no argument 'every'"),
+        ('kind = "weights"', 'kind = "wishes"', "unknown kind 'wishes'"),
+        ("contains", "contain", "unknown key 'contain'"),
+        ('name = "weights"', "", "a pattern has no name"),
+        ("(?P<device>\\S+)", "(?P<device>\\S+", "bad regular expression"),
+        ('title = "Toy"', "", "'title' is missing"),
+        ('program = "toy"', "program = ", "not valid TOML"),
+    ],
+)
+def test_a_wrong_catalogue_is_refused_by_name(old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(CatalogueError, match=r"toy\.toml") as caught:
+        load_programs([("toy.toml", GOOD.replace(old, new, 1))])
+    assert message in str(caught.value)
+
+
+def test_a_right_catalogue_gives_its_event_with_the_rounding_of_the_log() -> None:
+    (program,) = load_programs([("toy.toml", GOOD)])
+    matched = program.patterns[0].match("CUDA0 weights = 1.50 MiB")
+    assert matched is not None
+    assert matched.bounds == {"size_bytes": 5243}

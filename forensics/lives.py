@@ -1,0 +1,189 @@
+"""What the ownership machine keeps: groups of streams, processes, loads, contexts, and the items of their ledgers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from .events import DeviceSeen, Kind, Part
+from .records.block import Stream
+from .scan import Line
+
+__all__ = ["Context", "Group", "Item", "Load", "Mark", "Owned", "Process", "Scope", "content_id"]
+
+
+class Scope(StrEnum):
+    """How an owner is known."""
+
+    EXACT = "exact"
+    INFERRED = "inferred"
+    AMBIGUOUS = "ambiguous"
+
+
+class Mark(StrEnum):
+    """What an amount is worth to the ledger."""
+
+    COUNTED = "counted"
+    SUPERSEDED = "superseded"
+    PLANNED = "planned"
+    SUMMARY = "summary"
+    ESTIMATED = "estimated"
+    CLAIMED = "claimed"
+    SUSPECT = "suspect"
+
+
+@dataclass(eq=False)
+class Context:
+    """Inside a part, what amounts of one kind replace each other in."""
+
+    number: int
+    part: str
+    blocks: int = 0
+    open_block: bool = False
+    block_devices: set[str] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class Item:
+    """One amount of a load's ledger on one device."""
+
+    load: Load
+    line: Line
+    device: str
+    part: str
+    kind: Kind | None
+    size_bytes: int
+    bound_bytes: int
+    basis: str
+    mark: Mark
+    context: Context | None
+    block: int
+    combine: str
+    per: str
+    writer: str | None
+    why: str = ""
+    superseded_by: Item | None = None
+
+
+@dataclass(eq=False)
+class Load:
+    """One model load: the unit of ownership."""
+
+    process: Process
+    number: int
+    begun: Line
+    engine: str
+    model: str | None = None
+    label: str | None = None
+    implied: bool = False
+    announced_by_parent: bool = False
+    spawned: bool = False
+    phase: str = "allocate"
+    part: str = Part.TARGET
+    outer: list[str] = field(default_factory=list)
+    contexts: list[Context] = field(default_factory=list)
+    context: Context | None = None
+    items: list[Item] = field(default_factory=list)
+    ready: Line | None = None
+    slots: Line | None = None
+    closing: Line | None = None
+    ended: Line | None = None
+    end_reason: str | None = None
+    phases: list[tuple[str, Line]] = field(default_factory=list)
+    variables: dict[str, list[Any]] = field(default_factory=dict)
+    due: set[str] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.ended is None and self.end_reason is None
+
+    @property
+    def load_id(self) -> str:
+        """Identity derived from content: the stream, and the line that begins it."""
+        return "L" + content_id(self.process.identity, self.begun.offset, self.begun.text, self.number)
+
+
+@dataclass(eq=False)
+class Process:
+    """One life of a program."""
+
+    group: Group
+    program: str
+    first: Line
+    number: int
+    pid: int | None = None
+    tag: str | None = None
+    label: str | None = None
+    parent: Process | None = None
+    version: str | None = None
+    verbosity: str | None = None
+    devices: list[DeviceSeen] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
+    members: dict[str, str] = field(default_factory=dict)
+    writer_variables: dict[tuple[str | None, str], Any] = field(default_factory=dict)
+    arguments: list[str] = field(default_factory=list)
+    last_clock: int | None = None
+    prefixes: bool = False
+    wakes: bool = False
+    ended: Line | None = None
+    last: Line | None = None
+
+    @property
+    def load(self) -> Load | None:
+        """The latest load."""
+        return self.loads[-1] if self.loads else None
+
+    @property
+    def identity(self) -> str:
+        """What tells this life from all others, in any collection of evidence."""
+        stream = self.first.stream
+        if stream.trusted:
+            where = f"{stream.host}|{stream.boot}|{stream.invocation or stream.unit}|{self.pid}|{self.tag}"
+        else:
+            where = f"{stream.container}|{stream.identifier}|{stream.pid}|{self.tag}"
+        return f"{where}|{self.number}|{self.first.text}"
+
+    @property
+    def process_id(self) -> str:
+        """Identity derived from content."""
+        return "P" + content_id(self.identity)
+
+
+@dataclass(eq=False)
+class Group:
+    """The streams that one start of a service writes to: the outer scope."""
+
+    key: tuple[Any, ...]
+    stream: Stream
+    lines: list[Line] = field(default_factory=list)
+    supervised: bool = False
+    processes: list[Process] = field(default_factory=list)
+    own: dict[tuple[str, int | None], Process] = field(default_factory=dict)
+    children: dict[str, Process] = field(default_factory=dict)
+    members: dict[str, Process] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Owned:
+    """An event with its owner, or with the reason why it has none."""
+
+    line: Line
+    process: Process | None
+    load: Load | None
+    part: str | None
+    phase: str | None
+    scope: Scope | None
+    rule: str
+    candidates: tuple[Load, ...] = ()
+    suspect: str = ""
+
+
+def content_id(*parts: Iterable[Any] | str | int | None) -> str:
+    """A short id made of content, the same wherever and whenever it is computed."""
+    text = "\x1f".join(str(part) for part in parts)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

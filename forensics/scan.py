@@ -1,0 +1,271 @@
+"""Find the records that any pattern could read, in one multi-literal pass, and read them.
+
+No Python runs for lines nobody wants: the literals of all patterns are searched over the block's bytes at once, and
+only hit records go on. A hit that no pattern reads is counted; one that carries a size and is read by nothing is kept
+as a loss, since a size left unread is how a wrong total begins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import ahocorasick_rs
+import numpy as np
+
+from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
+from .records.block import NO_TIME, Block, Integers, Stream
+
+__all__ = ["Line", "ScanCounts", "Scanner", "Unread"]
+
+SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", b" GB", b" MB", b" bytes")
+"""What a line with an amount of memory contains. They are part of the main scan, so that none is left unread."""
+
+SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
+ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
+EXCERPT = 400
+"""Characters of a line kept for printing; the bytes stay in the source."""
+
+
+@dataclass(slots=True)
+class Line:
+    """One record that a pattern read: where it stands, who wrote it, what it says."""
+
+    source: str
+    record: int
+    offset: int
+    length: int
+    time_us: int | None
+    stream: Stream
+    prefix: Prefix
+    matched: Matched
+    text: str
+    cursor: str | None = None
+    carried_by: int | None = None
+    order: int = -1
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern that read it."""
+        return self.matched.pattern
+
+
+@dataclass(slots=True)
+class Unread:
+    """A record that carries a size and that no pattern read."""
+
+    source: str
+    offset: int
+    length: int
+    text: str
+    stream: Stream
+    level: str | None = None
+
+
+@dataclass
+class ScanCounts:
+    """What became of the records of a source: hit = read + unread hits; sized lines are counted apart."""
+
+    records: int = 0
+    bytes: int = 0
+    hit: int = 0
+    read: int = 0
+    missed: int = 0
+    sized: int = 0
+    sized_read: int = 0
+    carried: int = 0
+    unread: list[Unread] = field(default_factory=list)
+    unread_dropped: int = 0
+
+
+@dataclass
+class _OpenCarrier:
+    record: int
+    close: re.Pattern[str]
+    writer: tuple[Stream, str | None]
+    program: Program
+
+
+class Scanner:
+    """The literals of a catalogue, ready to be searched for.
+
+    Args:
+        catalogue: Programs and patterns.
+        keep_unread: How many unread sized lines to keep as examples; the rest is counted.
+    """
+
+    def __init__(self, catalogue: Catalogue, keep_unread: int = 2000) -> None:
+        self.catalogue = catalogue
+        self.keep_unread = keep_unread
+        by_literal = catalogue.literals()
+        self._literals = list(by_literal) + [one for one in SIZE_LITERALS if one not in by_literal]
+        self._patterns: list[list[tuple[int, Pattern, Program]]] = []
+        programs = {program.name: program for program in catalogue.programs}
+        ranks = {id(pattern): rank for rank, pattern in enumerate(catalogue.patterns)}
+        for literal in self._literals:
+            self._patterns.append(
+                [(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())]
+            )
+        self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
+        self._automaton = ahocorasick_rs.BytesAhoCorasick(
+            self._literals, matchkind=ahocorasick_rs.MatchKind.Standard
+        )
+        self._closers: dict[int, re.Pattern[str]] = {
+            id(pattern): re.compile(pattern.effects["carrier"]["close"])
+            for pattern in catalogue.patterns
+            if "carrier" in pattern.effects
+        }
+        self._open: dict[tuple[Stream, str | None], _OpenCarrier] = {}
+        self.counts: dict[str, ScanCounts] = {}
+
+    def hits(self, data: bytes) -> tuple[Integers, Integers]:
+        """Positions and literal numbers of every literal in the bytes, overlapping ones included."""
+        found = self._automaton.find_matches_as_indexes(data, overlapping=True)
+        if not found:
+            empty = np.empty(0, np.int64)
+            return empty, empty
+        columns = np.asarray(found, np.int64)
+        return columns[:, 1], columns[:, 0]
+
+    def scan(self, block: Block) -> Iterator[Line]:
+        """Read the wanted records of one block, in order.
+
+        Blocks of one source must come in order: a carrier may span their seam.
+        """
+        counts = self.counts.setdefault(block.source.name, ScanCounts())
+        counts.records += len(block)
+        counts.bytes += len(block.data)
+        positions, literals = self.hits(block.data)
+        if not len(positions) and not self._open:
+            return
+        records = np.searchsorted(block.starts, positions, "right") - 1
+        inside = (records >= 0) & (positions < block.ends[np.maximum(records, 0)])
+        records, literals = records[inside], literals[inside]
+        wanted: dict[int, set[int]] = {}
+        for record, literal in zip(records.tolist(), literals.tolist(), strict=True):
+            wanted.setdefault(record, set()).add(literal)
+        carried = self._carried(block, wanted)
+        for record in sorted(wanted):
+            yield from self._read(block, record, wanted[record], carried, counts)
+
+    def _read(
+        self, block: Block, record: int, literals: set[int], carried: Mapping[int, int], counts: ScanCounts
+    ) -> Iterator[Line]:
+        candidates = sorted({one for number in literals for one in self._patterns[number]}, key=lambda one: one[0])
+        text = clean(block.message(record))
+        sized = bool(literals & self._size_ids) and SIZE.search(text) is not None
+        if not candidates and not sized:
+            return
+        counts.hit += 1
+        counts.sized += sized
+        prefixes: dict[str, Prefix | None] = {}
+        stream = block.stream_table[int(block.streams[record])]
+        fields = block.fields.get(record)
+        read = False
+        taken: set[str] = set()
+        for _, pattern, program in candidates:
+            if program.name in taken:
+                continue
+            if program.name not in prefixes:
+                prefixes[program.name] = program.grammar.split(text)
+            prefix = prefixes[program.name]
+            if prefix is None:
+                continue
+            matched = pattern.match(prefix.message, fields)
+            if matched is None:
+                continue
+            read = True
+            taken.add(program.name)
+            time = int(block.times[record])
+            yield Line(
+                source=block.source.name,
+                record=block.first_record + record,
+                offset=int(block.offsets[record]),
+                length=int(block.lengths[record]),
+                time_us=None if time == NO_TIME else time,
+                stream=stream,
+                prefix=prefix,
+                matched=matched,
+                text=text[:EXCERPT],
+                cursor=block.cursors.get(record),
+                carried_by=carried.get(record),
+            )
+        counts.carried += record in carried
+        if read:
+            counts.read += 1
+            counts.sized_read += sized
+        else:
+            counts.missed += 1
+            if sized and record not in carried:
+                self._keep_unread(block, record, text, stream, counts)
+
+    def _keep_unread(self, block: Block, record: int, text: str, stream: Stream, counts: ScanCounts) -> None:
+        if len(counts.unread) >= self.keep_unread:
+            counts.unread_dropped += 1
+            return
+        counts.unread.append(
+            Unread(
+                source=block.source.name,
+                offset=int(block.offsets[record]),
+                length=int(block.lengths[record]),
+                text=text[:EXCERPT],
+                stream=stream,
+            )
+        )
+
+    def _carried(self, block: Block, wanted: Mapping[int, set[int]]) -> dict[int, int]:
+        """Which records are the rest of a foreign text, and the record that carries it.
+
+        A carrier's text runs on over following records of the same writer until one closes it: those are data,
+        whatever they look like.
+        """
+        carried: dict[int, int] = {}
+        starts: dict[int, tuple[Pattern, Program, Prefix, Stream]] = {}
+        for record, literals in wanted.items():
+            for number in literals:
+                for _, pattern, program in self._patterns[number]:
+                    if id(pattern) not in self._closers or record in starts:
+                        continue
+                    prefix = program.grammar.split(clean(block.message(record)))
+                    if prefix is not None and pattern.regex.match(prefix.message):
+                        stream = block.stream_table[int(block.streams[record])]
+                        starts[record] = (pattern, program, prefix, stream)
+        if not starts and not self._open:
+            return carried
+        pending = sorted(starts)
+        record = 0 if self._open else pending[0]
+        while record < len(block) and (self._open or pending):
+            if not self._open and pending:
+                record = max(record, pending[0])
+            while pending and pending[0] < record:
+                pending.pop(0)
+            text = clean(block.message(record))
+            stream = block.stream_table[int(block.streams[record])]
+            for writer, carrier in list(self._open.items()):
+                if writer[0] != stream:
+                    continue
+                prefix = carrier.program.grammar.split(text)
+                if prefix is None or prefix.tag != writer[1]:
+                    continue
+                if carrier.close.search(prefix.message):
+                    if not prefix.present:
+                        carried[record] = carrier.record
+                    del self._open[writer]
+                else:
+                    carried[record] = carrier.record
+            if record in starts and record not in carried:
+                pattern, program, prefix, stream = starts[record]
+                close = self._closers[id(pattern)]
+                if not close.search(prefix.message[len(pattern.contains) :]):
+                    self._open[stream, prefix.tag] = _OpenCarrier(
+                        block.first_record + record, close, (stream, prefix.tag), program
+                    )
+            record += 1
+        return carried
+
+
+def clean(message: bytes) -> str:
+    """Decode a message for reading: colours off, invalid bytes replaced."""
+    text = message.decode("utf-8", "replace")
+    return ANSI.sub("", text) if "\x1b" in text else text

@@ -1,0 +1,824 @@
+"""Give each event to the one model load that owns it, or say why none does.
+
+A state machine that names no program: it sees what a line's pattern declares (`effect`, `role`, `possible_in`) and the
+trusted fields of its record. Outer scope is the group of streams of one start of a service; inside it a tag of the line,
+a trusted process id, or order while exactly one load can be writing decide. An ambiguous line changes no state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .catalogue import Catalogue, Program
+from .clocks import elapsed_us, out_of_order
+from .events import ArgumentsReported, BufferAllocated, DeviceSeen, Kind, Part, VerbosityReported, VersionReported
+from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
+from .records.block import Stream
+from .scan import Line
+
+__all__ = ["Ownership", "assign"]
+
+FORGERY_PHASES = frozenset({"serve", "asleep", "end"})
+
+
+@dataclass
+class Ownership:
+    """What `assign` found out."""
+
+    groups: list[Group] = field(default_factory=list)
+    owned: list[Owned] = field(default_factory=list)
+
+    @property
+    def processes(self) -> list[Process]:
+        """All processes, in order of their first line."""
+        return [process for group in self.groups for process in group.processes]
+
+    @property
+    def loads(self) -> list[Load]:
+        """All loads, in order of their first line inside each group."""
+        return [load for process in self.processes for load in process.loads]
+
+
+def assign(lines: Iterable[Line], catalogue: Catalogue) -> Ownership:
+    """Give each line to its owner.
+
+    Args:
+        lines: Matched lines of all sources; lines of one source in their order.
+        catalogue: The programs, for their grammars.
+
+    Returns:
+        Groups with their processes and loads, and one `Owned` for each line.
+    """
+    machine = _Machine({program.name: program for program in catalogue.programs})
+    ordered = list(lines)
+    for number, line in enumerate(ordered):
+        line.order = number
+    for group in _group(ordered):
+        machine.run(group)
+    machine.ownership.owned.sort(key=lambda one: one.line.order)
+    return machine.ownership
+
+
+def _group(lines: Sequence[Line]) -> list[Group]:
+    """Collect lines by the start of a service that wrote them; lines about a unit join that unit's group."""
+    groups: dict[tuple[Any, ...], Group] = {}
+    about: list[Line] = []
+    for line in lines:
+        stream = line.stream
+        if stream.manager or stream.kernel:
+            about.append(line)
+            continue
+        key = _key(stream)
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = Group(key, stream)
+        group.lines.append(line)
+    for line in about:
+        stream = line.stream
+        key = _key(stream)
+        group = groups.get(key)
+        if group is None and stream.manager and stream.invocation is None:
+            group = _latest_of_unit(groups.values(), stream, line)
+        if group is None:
+            group = groups[key] = Group(key, stream)
+        group.lines.append(line)
+    for group in groups.values():
+        if len({line.source for line in group.lines}) == 1:
+            group.lines.sort(key=lambda one: one.order)
+        else:
+            group.lines.sort(key=lambda one: (one.time_us or 0, one.order))
+    return list(groups.values())
+
+
+def _key(stream: Stream) -> tuple[Any, ...]:
+    if stream.trusted and stream.invocation:
+        return ("invocation", stream.host, stream.boot, stream.invocation)
+    if stream.trusted and stream.unit:
+        return ("unit", stream.host, stream.boot, stream.unit)
+    if stream.trusted:
+        return ("trusted", stream.host, stream.boot, stream.container, stream.identifier, stream.pid, stream.kernel)
+    return ("source", stream.source, stream.host, stream.container, stream.identifier, stream.pid)
+
+
+def _latest_of_unit(groups: Iterable[Group], stream: Stream, line: Line) -> Group | None:
+    """The group of a unit that began last before a line that names the unit and no invocation."""
+    found: Group | None = None
+    for group in groups:
+        same = (group.stream.host, group.stream.boot, group.stream.unit) == (stream.host, stream.boot, stream.unit)
+        first = group.lines[0].time_us if group.lines else None
+        if same and first is not None and line.time_us is not None and first <= line.time_us:
+            if found is None or first >= (found.lines[0].time_us or 0):
+                found = group
+    return found
+
+
+@dataclass(frozen=True)
+class _Owner:
+    process: Process | None
+    load: Load | None
+    scope: Scope | None
+    rule: str
+    candidates: tuple[Load, ...] = ()
+
+
+class _Machine:
+    """The state while the lines of one group after another go by."""
+
+    def __init__(self, programs: Mapping[str, Program]) -> None:
+        self.programs = programs
+        self.ownership = Ownership()
+
+    # -- one group ----------------------------------------------------------------------------------------------------
+
+    def run(self, group: Group) -> None:
+        """Walk the lines of one group."""
+        self.ownership.groups.append(group)
+        group.supervised = any(
+            self.programs[line.pattern.program].grammar.supervises for line in group.lines if line.carried_by is None
+        )
+        suspects = self._clock_suspects(group)
+        for line in group.lines:
+            self._line(group, line, suspects.get(line.order, ""))
+        for process in group.processes:
+            for load in process.loads:
+                if load.open and load.end_reason is None:
+                    load.end_reason = "exit" if load.closing else "log_ends"
+
+    def _clock_suspects(self, group: Group) -> dict[int, str]:
+        """Lines whose own elapsed clock contradicts the clock of their writer's other lines."""
+        suspects: dict[int, str] = {}
+        lives: dict[tuple[str, int | None, str | None], list[tuple[int, Line]]] = {}
+
+        def close(key: tuple[str, int | None, str | None]) -> None:
+            run = lives.pop(key, [])
+            for index in out_of_order([clock for clock, _ in run]):
+                suspects[run[index][1].order] = "its clock does not fit its writer's other lines"
+
+        for line in group.lines:
+            program = self.programs[line.pattern.program]
+            if program.grammar.clock != "elapsed" or not line.prefix.clock or line.carried_by is not None:
+                continue
+            clock = elapsed_us(line.prefix.clock[0])
+            if clock is None:
+                continue
+            key = (program.name, line.stream.pid if line.stream.trusted else None, line.prefix.tag)
+            run = lives.setdefault(key, [])
+            if run and "process" in line.pattern.effects and clock < run[-1][0]:
+                close(key)
+                run = lives.setdefault(key, [])
+            run.append((clock, line))
+        for key in list(lives):
+            close(key)
+        return suspects
+
+    # -- one line -----------------------------------------------------------------------------------------------------
+
+    def _line(self, group: Group, line: Line, suspect: str) -> None:
+        if line.carried_by is not None:
+            self._emit(line, _Owner(None, None, None, "carried text is data"), "inside a text that another line carries")
+            return
+        if line.stream.manager or line.stream.kernel:
+            self._manager(group, line)
+            return
+        effects = line.pattern.effects
+        if "process" in effects:
+            self._process_line(group, line)
+        owner = self._resolve(group, line)
+        process = owner.process
+        if process is not None and not suspect:
+            suspect = self._implausible(process, owner.load, line)
+        if suspect:
+            if "item" in effects or "load" in effects or "phase" in effects or "end" in effects or "spawn" in effects:
+                self._emit(line, _Owner(process, None, None, "suspected forgery"), suspect)
+                return
+            suspect = ""
+        if process is not None:
+            process.last = line
+            if line.prefix.present:
+                process.prefixes = True
+        if "load" in effects:
+            owner = self._begin_load(group, line, owner)
+        elif "spawn" in effects:
+            owner = self._spawn(group, line, owner)
+        elif "implies_load" in effects and owner.load is None and owner.process is not None and not owner.candidates:
+            owner = self._imply(owner.process, line, effects["implies_load"].get("phase", "serve"))
+        if owner.scope is not Scope.AMBIGUOUS:
+            self._apply(group, line, owner)
+        self._emit(line, owner, suspect)
+
+    def _emit(self, line: Line, owner: _Owner, suspect: str = "") -> None:
+        load = owner.load
+        self.ownership.owned.append(
+            Owned(
+                line=line,
+                process=owner.process,
+                load=load,
+                part=load.part if load else None,
+                phase=load.phase if load else None,
+                scope=owner.scope,
+                rule=owner.rule,
+                candidates=owner.candidates,
+                suspect=suspect,
+            )
+        )
+
+    # -- who wrote it -------------------------------------------------------------------------------------------------
+
+    def _resolve(self, group: Group, line: Line) -> _Owner:
+        grammar = self.programs[line.pattern.program].grammar
+        tag = line.prefix.tag
+        if tag is not None and grammar.tag_is == "child":
+            child = group.children.get(tag)
+            if child is None:
+                child = self._new_process(group, line, tag=tag)
+                group.children[tag] = child
+            return self._inside(child, line, Scope.EXACT, "tag of the line")
+        if grammar.members == "stream":
+            return self._member(group, line, tag)
+        if group.supervised and not (grammar.supervises and line.pattern.role == "parent"):
+            return self._relayed(group, line)
+        key = (line.pattern.program, line.stream.pid if line.stream.trusted else None)
+        process = group.own.get(key)
+        if process is None:
+            process = group.own[key] = self._new_process(group, line)
+        if line.stream.trusted:
+            return self._inside(process, line, Scope.EXACT, "trusted process id")
+        return self._inside(process, line, Scope.INFERRED, "only writer of its source")
+
+    def _inside(self, process: Process, line: Line, scope: Scope, rule: str) -> _Owner:
+        """The load of a known process that a line belongs to: the one that is open, or the one that just ended."""
+        load = process.load
+        if load is None:
+            return _Owner(process, None, scope, f"{rule}; before any load")
+        possible = line.pattern.possible_in
+        if possible and load.phase not in possible and load.ended is not None and "end" not in possible:
+            return _Owner(process, None, scope, f"{rule}; the load has ended")
+        return _Owner(process, load, scope, rule)
+
+    def _member(self, group: Group, line: Line, tag: str | None) -> _Owner:
+        """A process of a start that has several: known by its tag, else by being the only start that can write."""
+        if tag is not None and tag in group.members:
+            process = group.members[tag]
+            scope = Scope.EXACT if line.stream.trusted or self._sole(group, process) else Scope.INFERRED
+            return self._inside(process, line, scope, "tag of the line")
+        program = line.pattern.program
+        alive = [one for one in group.processes if one.program == program and (one.load is None or one.load.open)]
+        starting = [one for one in alive if one.load is None or one.load.ready is None]
+        if tag is not None and len(alive) > 1 and len(starting) == 1:
+            alive = starting
+        if len(alive) == 1:
+            process = alive[0]
+            if tag is not None:
+                group.members[tag] = process
+                return self._inside(process, line, Scope.INFERRED, "only start that can have this member")
+            return self._inside(process, line, Scope.INFERRED, "only start of its stream")
+        if not alive:
+            ended = [one for one in group.processes if one.program == program]
+            if ended and tag is None:
+                return self._inside(ended[-1], line, Scope.INFERRED, "last start of its stream")
+            process = self._new_process(group, line)
+            if tag is not None:
+                group.members[tag] = process
+            return self._inside(process, line, Scope.INFERRED, "first line of its start")
+        loads = tuple(one.load for one in alive if one.load)
+        return _Owner(None, None, Scope.AMBIGUOUS, "several starts could have written it", loads)
+
+    def _sole(self, group: Group, process: Process) -> bool:
+        return all(one is process for one in group.processes if one.program == process.program)
+
+    def _relayed(self, group: Group, line: Line) -> _Owner:
+        """An untagged line of a child, re-written by its supervisor: by elimination, or ambiguous."""
+        possible = line.pattern.possible_in
+        alive = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+        claimed = line.pattern.effects.get("claims")
+        if claimed:
+            due = [load for load in alive if claimed["due"] in load.due]
+            if len(due) == 1:
+                return _Owner(due[0].process, due[0], Scope.INFERRED, "due from this writer")
+        fitting = [load for load in alive if not possible or load.phase in possible]
+        if len(fitting) == 1:
+            return _Owner(fitting[0].process, fitting[0], Scope.INFERRED, "only child that can have written it")
+        if fitting:
+            return _Owner(
+                None, None, Scope.AMBIGUOUS, "several children could have written it, none says which", tuple(fitting)
+            )
+        return _Owner(None, None, None, "no child of this supervisor was in a phase to write it")
+
+    def _new_process(self, group: Group, line: Line, tag: str | None = None, parent: Process | None = None) -> Process:
+        process = Process(
+            group=group,
+            program=line.pattern.program,
+            first=line,
+            number=len(group.processes),
+            pid=line.stream.pid if line.stream.trusted and tag is None and parent is None else None,
+            tag=tag,
+            parent=parent,
+        )
+        group.processes.append(process)
+        return process
+
+    # -- lives --------------------------------------------------------------------------------------------------------
+
+    def _process_line(self, group: Group, line: Line) -> None:
+        """A line that only a beginning process prints: a new life if the writer has had a load already."""
+        grammar = self.programs[line.pattern.program].grammar
+        tag = line.prefix.tag
+        if grammar.supervises and line.pattern.role == "parent":
+            for child in [one for one in group.processes if one.parent is not None]:
+                if child.load and child.load.open:
+                    self._end(child.load, line, "unknown")
+            group.children.clear()
+            return
+        if grammar.members == "stream" or (group.supervised and tag is None):
+            return
+        key = (line.pattern.program, line.stream.pid if line.stream.trusted else None)
+        process = group.children.get(tag) if tag is not None else group.own.get(key)
+        if process is None or process.load is None:
+            return
+        clock = elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
+        if clock is not None and process.last_clock is not None and clock >= process.last_clock:
+            return  # judged by _implausible: a life does not begin in the middle of its own clock
+        if process.load.open:
+            process.load.end_reason = "exit" if process.load.closing else "unknown"
+        if tag is not None:
+            del group.children[tag]
+        else:
+            del group.own[key]
+
+    def _implausible(self, process: Process, load: Load | None, line: Line) -> str:
+        """Why a line cannot be what it looks like, or nothing."""
+        effects = line.pattern.effects
+        clock = elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
+        moves = "item" in effects or "load" in effects or "spawn" in effects or "end" in effects
+        if moves and process.prefixes and not line.prefix.present and not line.pattern.unprefixed:
+            return "without the prefix that its writer's lines have"
+        grammar = self.programs[line.pattern.program].grammar
+        if (
+            "load" in effects
+            and grammar.members == "process"
+            and "child" not in effects["load"]
+            and load is not None
+            and load.open
+            and load.phase == "serve"
+            and not process.wakes
+            and clock is not None
+            and not load.announced_by_parent
+        ):
+            return "a load inside a process that already serves, without a sleep before it"
+        if clock is not None:
+            process.last_clock = clock
+        return ""
+
+    # -- loads --------------------------------------------------------------------------------------------------------
+
+    def _begin_load(self, group: Group, line: Line, owner: _Owner) -> _Owner:
+        arguments = line.pattern.effects["load"]
+        model = getattr(line.matched.event, "model", None)
+        if arguments.get("child"):
+            label = line.matched.keys.get(arguments.get("label", ""), None) or model
+            return self._announce(group, line, owner, label, model)
+        process = owner.process
+        if process is None:
+            return owner
+        load = process.load
+        if load is not None and load.open and load.announced_by_parent and load.phase != "serve":
+            load.model = load.model or model
+            load.names.setdefault("child", model or "")
+            return _Owner(process, load, owner.scope, owner.rule)
+        if arguments.get("once") and load is not None and load.open:
+            same_writer = line.prefix.tag is None or line.prefix.tag in process.members
+            if load.ready is None and (same_writer or "announced" not in load.variables):
+                load.model = load.model or model
+                return _Owner(process, load, owner.scope, owner.rule)
+            if not same_writer and load.ready is not None:
+                process = self._next_start(group, line)
+            elif load.ready is not None:
+                load.end_reason = "exit" if load.closing else "unknown"
+                process = self._next_start(group, line)
+        elif arguments.get("once") and load is not None:
+            process = self._next_start(group, line)
+        elif load is not None and load.open:
+            load.end_reason = "exit" if load.closing else "unknown"
+            if load.phase in {"fit", "allocate"} or not process.wakes:
+                process = self._replace_life(group, process, line)
+        process.wakes = False
+        load = self._open(process, line, model)
+        if line.prefix.tag is not None and self.programs[process.program].grammar.tag_is == "member":
+            group.members[line.prefix.tag] = process
+            process.members[line.prefix.tag] = line.prefix.tag
+        return _Owner(process, load, owner.scope, owner.rule)
+
+    def _next_start(self, group: Group, line: Line) -> Process:
+        """A new start in a stream whose processes share it: the pids of the last one may recur."""
+        for tag in [tag for tag, one in group.members.items() if one.load is not None and not one.load.open]:
+            del group.members[tag]
+        return self._new_process(group, line)
+
+    def _replace_life(self, group: Group, process: Process, line: Line) -> Process:
+        """A load begins again without a wake: another life of the program, whose first lines are not in the log."""
+        new = self._new_process(group, line, tag=process.tag, parent=process.parent)
+        if process.tag is not None:
+            group.children[process.tag] = new
+        else:
+            for key, one in list(group.own.items()):
+                if one is process:
+                    group.own[key] = new
+        return new
+
+    def _announce(self, group: Group, line: Line, owner: _Owner, label: str | None, model: str | None) -> _Owner:
+        """A supervisor says what it is about to start."""
+        for child in group.processes:
+            if child.parent is None or child.load is None or not child.load.open:
+                continue
+            if label is not None and child.load.label == label:
+                self._end(child.load, line, "superseded")
+            elif not child.load.spawned or child.load.ready is None:
+                # One load at a time: the one before that never got ready was given up.
+                self._end(child.load, line, "aborted")
+        process = self._new_process(group, line, parent=owner.process)
+        process.label = label
+        load = self._open(process, line, model)
+        load.label = label
+        load.announced_by_parent = True
+        return _Owner(process, load, Scope.EXACT, "announced by its supervisor")
+
+    def _spawn(self, group: Group, line: Line, owner: _Owner) -> _Owner:
+        """A supervisor starts a child process."""
+        arguments = line.pattern.effects["spawn"]
+        captured = {**line.matched.keys, **_fields(line)}
+        key = captured.get(arguments.get("key", ""))
+        label = captured.get(arguments.get("label", ""))
+        grammar = self.programs[line.pattern.program].grammar
+        if grammar.tag_is == "child" and grammar.tag is not None and key is not None:
+            process = self._new_process(group, line, tag=str(key), parent=owner.process)
+            process.label = None if label is None else str(label)
+            old = group.children.get(str(key))
+            if old is not None and old.load is not None and old.load.open:
+                self._end(old.load, line, "unknown")
+            group.children[str(key)] = process
+            load = self._open(process, line, process.label)
+            load.label = process.label
+            load.announced_by_parent = True
+            load.spawned = True
+            return _Owner(process, load, Scope.EXACT, "spawned by its supervisor")
+        waiting = [
+            one.load
+            for one in group.processes
+            if one.parent is not None and one.load is not None and one.load.open and one.load.ready is None
+        ]
+        if waiting and (label is None or waiting[-1].label in (None, label)):
+            load = waiting[-1]
+            if load.spawned:
+                for item in load.items:
+                    item.mark, item.why = Mark.SUPERSEDED, "the first attempt of this load was given up"
+                load.contexts, load.context, load.outer, load.part = [], None, [], Part.TARGET
+                load.phase = "allocate"
+            load.spawned = True
+            load.process.label = None if key is None else str(key)
+            return _Owner(load.process, load, Scope.EXACT, "spawned by its supervisor")
+        announced = self._announce(group, line, owner, None if label is None else str(label), None)
+        assert announced.load is not None
+        announced.load.spawned = True
+        announced.load.process.label = None if key is None else str(key)
+        return announced
+
+    def _imply(self, process: Process, line: Line, phase: str) -> _Owner:
+        load = self._open(process, line, None)
+        load.implied = True
+        load.phase = phase
+        return _Owner(process, load, Scope.INFERRED, "a load must have begun before this source did")
+
+    def _open(self, process: Process, line: Line, model: str | None) -> Load:
+        load = Load(process=process, number=len(process.loads), begun=line, engine=process.program, model=model)
+        load.phases.append((load.phase, line))
+        process.loads.append(load)
+        return load
+
+    def _end(self, load: Load, line: Line, reason: str) -> None:
+        if load.open:
+            load.ended, load.end_reason = line, reason
+        elif load.ended is None:
+            load.ended = line
+
+    # -- what a line does ---------------------------------------------------------------------------------------------
+
+    def _apply(self, group: Group, line: Line, owner: _Owner) -> None:
+        effects = line.pattern.effects
+        process, load = owner.process, owner.load
+        event = line.matched.event
+        if process is not None:
+            self._learn(process, load, line)
+        if "parent_ready" in effects:
+            self._parent_ready(group, line)
+        if "live_count" in effects:
+            self._live_count(group, line)
+        if "end" in effects:
+            self._end_effect(group, line, owner)
+        if "due" in effects and process is not None:
+            if effects["due"]["next"] == "load":
+                process.wakes = True
+            elif load is not None:
+                load.due.add(effects["due"]["next"])
+        if load is None:
+            return
+        if "claims" in effects:
+            load.due.discard(effects["claims"]["due"])
+        if "set" in effects:
+            self._set(load, line)
+        if "use" in effects:
+            line.matched = replace(line.matched, event=self._use(load, line))
+            event = line.matched.event
+        if "part" in effects:
+            self._part(load, line)
+        if "context" in effects:
+            load.context = Context(len(load.contexts), load.part)
+            load.contexts.append(load.context)
+        if "block" in effects and load.context is not None:
+            load.context.blocks += 1
+            load.context.open_block = True
+            load.context.block_devices = set()
+        if "item" in effects:
+            self._item(load, line, owner)
+        if "block_end" in effects and load.context is not None:
+            load.context.open_block = False
+        if "phase" in effects:
+            self._phase(load, line)
+        if isinstance(event, BufferAllocated) and load.slots is None and line.pattern.event is BufferAllocated:
+            return
+        if line.pattern.event.__name__ == "LoadReady" and load.slots is None:
+            load.slots = line
+
+    def _learn(self, process: Process, load: Load | None, line: Line) -> None:
+        event = line.matched.event
+        if isinstance(event, VersionReported):
+            process.version = event.version
+            if load is not None and event.model and not load.model:
+                load.model = event.model
+        elif isinstance(event, VerbosityReported):
+            process.verbosity = event.level
+        elif isinstance(event, DeviceSeen):
+            process.devices.append(event)
+        elif isinstance(event, ArgumentsReported):
+            process.arguments.append(event.text)
+        elif line.pattern.event.__name__ == "ModelIdentified" and load is not None:
+            model, what = getattr(event, "model", ""), getattr(event, "what", "name")
+            load.names.setdefault(what, model)
+
+    def _phase(self, load: Load, line: Line) -> None:
+        arguments = line.pattern.effects["phase"]
+        target = arguments.get("to")
+        if target is None:
+            captured = {**line.matched.keys, **_fields(line)}
+            target = arguments["map"].get(str(captured.get(arguments["from"])))
+        if target is None or target == load.phase or not load.open and target != "asleep":
+            return
+        if load.phase == "serve" and target in {"fit", "allocate"}:
+            return
+        if target == "serve" and load.phase == "asleep" and not load.open:
+            return
+        load.phase = target
+        load.phases.append((target, line))
+        if target == "serve" and load.ready is None:
+            load.ready = line
+
+    def _part(self, load: Load, line: Line) -> None:
+        arguments = line.pattern.effects["part"]
+        target = arguments.get("to")
+        if target is None:
+            captured = {**line.matched.keys, **_fields(line)}
+            target = arguments["map"].get(str(captured.get(arguments["from"])))
+            if target is None:
+                return
+        if target == "outer":
+            load.part = load.outer.pop() if load.outer else Part.TARGET
+            own = [one for one in load.contexts if one.part == load.part]
+            # Once other contexts exist, a line outside any bracket may be any of theirs.
+            load.context = own[-1] if own and len({one.part for one in load.contexts if one.part in _MODELS}) == 1 else None
+            return
+        if target != load.part:
+            load.outer.append(load.part)
+            load.part = target
+        own = [one for one in load.contexts if one.part == target]
+        load.context = own[-1] if own else None
+
+    def _set(self, load: Load, line: Line) -> None:
+        arguments = line.pattern.effects["set"]
+        captured = {**line.matched.keys, **_fields(line)}
+        value = arguments.get("value", captured.get(arguments.get("from", "")))
+        if value is None:
+            return
+        if arguments.get("per") == "writer":
+            load.process.writer_variables[line.prefix.tag, arguments["name"]] = value
+        elif arguments.get("append"):
+            kept = load.variables.setdefault(arguments["name"], [])
+            if value not in kept:
+                kept.append(value)
+        else:
+            load.variables[arguments["name"]] = [value]
+
+    def _use(self, load: Load, line: Line) -> Any:
+        arguments = line.pattern.effects["use"]
+        name, target = arguments["name"], arguments["as"]
+        value = load.process.writer_variables.get((line.prefix.tag, name))
+        if value is None and load.variables.get(name):
+            value = load.variables[name][-1]
+        event = line.matched.event
+        if value is None or getattr(event, target, None) is not None:
+            return event
+        return replace(event, **{target: str(value)})  # type: ignore[type-var]
+
+    # -- the ledger ---------------------------------------------------------------------------------------------------
+
+    def _item(self, load: Load, line: Line, owner: _Owner) -> None:
+        arguments = line.pattern.effects["item"]
+        event = line.matched.event
+        size = getattr(event, "size_bytes", None)
+        if size is None:
+            return
+        combine, per = arguments.get("combine", "add"), arguments.get("per", "load")
+        part = arguments.get("part", load.part)
+        context = load.context
+        estimated = arguments.get("basis") == "estimated"
+        if per == "context" and context is None and not estimated and not load.contexts:
+            context = load.context = Context(0, part)  # builds that do not announce contexts
+            load.contexts.append(context)
+        elif per == "context" and context is None and part not in {one.part for one in load.contexts} and not estimated:
+            context = load.context = Context(len(load.contexts), part)
+            load.contexts.append(context)
+        device = getattr(event, "device", None) or ""
+        item = Item(
+            load=load,
+            line=line,
+            device=device,
+            part=part,
+            kind=getattr(event, "kind", None),
+            size_bytes=size,
+            bound_bytes=line.matched.bounds.get("size_bytes", 0),
+            basis=arguments.get("basis", "logged"),
+            mark=Mark.COUNTED,
+            context=context,
+            block=context.blocks if context else 0,
+            combine=combine,
+            per=per,
+            writer=line.prefix.tag,
+        )
+        if estimated:
+            item.mark, item.why = Mark.ESTIMATED, "a forecast, not an allocation"
+        elif load.phase == "fit":
+            item.mark, item.why = Mark.PLANNED, "printed by a dry run that allocates nothing"
+        elif load.phase not in line.pattern.believed_in:
+            item.mark, item.why = Mark.CLAIMED, f"printed in the phase {load.phase}: shown, not counted"
+        elif per == "context" and context is None:
+            item.mark, item.why = Mark.CLAIMED, "several contexts could have printed it"
+        else:
+            self._combine(load, item)
+        load.items.append(item)
+        del owner
+
+    def _combine(self, load: Load, item: Item) -> None:
+        """Let a counted amount replace the earlier ones that it repeats."""
+        context = item.context
+        if item.combine == "block" and context is not None:
+            if not context.open_block and item.device in context.block_devices:
+                context.blocks += 1
+                context.block_devices = set()
+            context.block_devices.add(item.device)
+            item.block = context.blocks
+        for other in load.items:
+            if other.mark is not Mark.COUNTED or other.kind != item.kind or not self._same_place(other, item):
+                continue
+            if item.combine == "block" and other.block != item.block:
+                other.mark, other.superseded_by = Mark.SUPERSEDED, item
+                other.why = "reserved again: the later block replaces it on all devices"
+            elif item.combine == "last" and other.device == item.device and other.writer == item.writer:
+                other.mark, other.superseded_by = Mark.SUPERSEDED, item
+                other.why = "printed again: the last one counts"
+            elif item.combine == "once" and other.device == item.device and other.writer == item.writer:
+                item.mark, item.superseded_by = Mark.SUPERSEDED, other
+                item.why = "the same amount, printed once more"
+
+    def _same_place(self, other: Item, item: Item) -> bool:
+        if other.line.pattern is not item.line.pattern:
+            return False
+        if item.per == "context":
+            return other.context is item.context
+        if item.per == "part":
+            return other.part == item.part
+        return True
+
+    # -- endings ------------------------------------------------------------------------------------------------------
+
+    def _parent_ready(self, group: Group, line: Line) -> None:
+        """A supervisor says that its loading child serves."""
+        waiting = [
+            one.load
+            for one in group.processes
+            if one.parent is not None and one.load is not None and one.load.open and one.load.ready is None
+        ]
+        if len(waiting) == 1:
+            load = waiting[0]
+            load.phase = "serve"
+            load.ready = line
+            load.phases.append(("serve", line))
+
+    def _live_count(self, group: Group, line: Line) -> None:
+        captured = {**line.matched.keys, **_fields(line)}
+        count = captured.get(line.pattern.effects["live_count"]["from"])
+        alive = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+        if count is None or not alive:
+            return
+        if int(count) == 0:
+            for load in alive:
+                self._end(load, line, "unknown")
+        elif int(count) == 1:
+            for load in alive[:-1]:
+                self._end(load, line, "evicted")
+
+    def _end_effect(self, group: Group, line: Line, owner: _Owner) -> None:
+        arguments = line.pattern.effects["end"]
+        captured = {**line.matched.keys, **_fields(line)}
+        reason = arguments.get("reason")
+        if "map" in arguments:
+            reason = arguments["map"].get(str(captured.get(arguments.get("from"))), reason)
+        reason = reason or "unknown"
+        by = arguments.get("by", "self")
+        loads: list[Load] = []
+        if by == "self" and owner.load is not None:
+            loads = [owner.load]
+        elif by in {"label", "key"}:
+            wanted = str(captured.get(arguments.get("from", "")))
+            loads = [
+                one.load
+                for one in group.processes
+                if one.load is not None and one.load.open and wanted in {one.load.label, one.tag, one.label}
+            ]
+            loads = loads if len(loads) == 1 else []
+        elif by == "children":
+            loads = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+        elif by == "all":
+            loads = [one.load for one in group.processes if one.load and one.load.open]
+        for load in loads:
+            self._finish(load, line, reason, begins=bool(arguments.get("begins")))
+
+    def _finish(self, load: Load, line: Line, reason: str, begins: bool) -> None:
+        if begins:
+            if load.closing is None and load.open:
+                load.closing = line
+                load.variables.setdefault("closing_reason", [reason])
+                if load.phase != "end":
+                    load.phase = "end"
+                    load.phases.append(("end", line))
+            return
+        if load.open:
+            if reason == "exit" and load.variables.get("closing_reason"):
+                reason = load.variables["closing_reason"][0]
+            load.closing = load.closing or line
+            load.ended, load.end_reason = line, reason
+            if reason != "sleep" and load.phase != "end":
+                load.phase = "end"
+                load.phases.append(("end", line))
+
+    def _manager(self, group: Group, line: Line) -> None:
+        """A service manager's or kernel's line: it ends what it names."""
+        effects = line.pattern.effects
+        arguments = effects.get("end")
+        touched: list[Load] = []
+        if arguments and arguments.get("by") == "unit":
+            captured = {**line.matched.keys, **_fields(line)}
+            reason = arguments.get("reason")
+            if "map" in arguments:
+                reason = arguments["map"].get(str(captured.get(arguments.get("from"))), reason)
+            for process in group.processes:
+                load = process.load
+                if process.ended is None:
+                    process.ended = line
+                if load is None:
+                    continue
+                touched.append(load)
+                if load.open:
+                    final = reason or "unknown"
+                    if final == "exit" and load.closing is not None:
+                        final = load.variables.get("closing_reason", ["exit"])[0]
+                    load.ended, load.end_reason = line, final
+                    load.closing = load.closing or line
+                    if load.phase != "end":
+                        load.phase = "end"
+                        load.phases.append(("end", line))
+        if len(touched) == 1:
+            self._emit(line, _Owner(touched[0].process, touched[0], Scope.EXACT, "invocation of the unit"))
+        else:
+            process = group.processes[-1] if len(group.processes) == 1 else None
+            self._emit(line, _Owner(process, None, None, "about the unit, not one load"))
+
+
+_MODELS = frozenset({Part.TARGET, Part.DRAFT, Part.MTP})
+
+
+def _fields(line: Line) -> dict[str, Any]:
+    return {name: value for name, value in vars(line.matched.event).items() if value is not None}
+
+
+def _kind(value: Kind | None) -> str | None:
+    return None if value is None else str(value)

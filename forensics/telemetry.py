@@ -1,0 +1,369 @@
+"""Join what the log says to what the cards measured: zones, processes, devices, moments.
+
+A measurement belongs to a process by pid where the log gives a trusted one, by a printed pid whose process name and
+life agree, or by lives that overlap and fit no other (`inferred`). A device of a process belongs to a card by PCI bus id,
+by being the only card that the process holds, or by bus order; never by its number alone.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .catalogue import Catalogue, Program
+from .clocks import elapsed_us
+from .lives import Load, Process
+from .records.block import CardSamples, HolderSamples
+
+__all__ = ["Card", "CardSample", "Holder", "HolderSample", "Join", "Telemetry", "gather", "join_processes", "lives"]
+
+QUARTER_US = 15 * 60 * 1_000_000
+"""Zones differ from UTC by multiples of 15 minutes."""
+
+SLACK_US = 2_500_000
+"""How far a life seen in samples may stick out of the life that the log shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardSample:
+    """One card at one moment; bytes."""
+
+    at_us: int
+    total: int | None
+    used: int | None
+    free: int | None
+    reserved: int | None
+    source: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class HolderSample:
+    """What one process held on one card at one moment; bytes."""
+
+    at_us: int
+    used: int | None
+    source: str
+    offset: int
+    length: int
+
+
+@dataclass(eq=False)
+class Card:
+    """One GPU and its samples in order of time."""
+
+    uuid: str | None
+    index: int | None
+    pci_bus_id: str | None
+    name: str | None
+    driver: str | None
+    samples: list[CardSample] = field(default_factory=list)
+
+    def at(self, at_us: int) -> CardSample | None:
+        """The last sample at or before a moment."""
+        place = bisect_right(self.samples, at_us, key=lambda one: one.at_us)
+        return self.samples[place - 1] if place else None
+
+    def near(self, at_us: int, within_us: int = 2_000_000) -> CardSample | None:
+        """The sample nearest to a moment, if one is near."""
+        place = bisect_left(self.samples, at_us, key=lambda one: one.at_us)
+        near = [one for one in self.samples[max(0, place - 1) : place + 1] if abs(one.at_us - at_us) <= within_us]
+        return min(near, key=lambda one: abs(one.at_us - at_us), default=None)
+
+
+@dataclass(eq=False)
+class Holder:
+    """One process on one card and its samples in order of time: one life, split where the pid is not seen for long."""
+
+    pid: int
+    name: str | None
+    card: Card
+    samples: list[HolderSample] = field(default_factory=list)
+
+    @property
+    def first_us(self) -> int:
+        """Time of its first sample."""
+        return self.samples[0].at_us
+
+    @property
+    def last_us(self) -> int:
+        """Time of its last sample."""
+        return self.samples[-1].at_us
+
+    def between(self, begin_us: int | None, end_us: int | None) -> list[HolderSample]:
+        """Samples with begin ≤ time < end."""
+        low = 0 if begin_us is None else bisect_left(self.samples, begin_us, key=lambda one: one.at_us)
+        high = len(self.samples) if end_us is None else bisect_left(self.samples, end_us, key=lambda one: one.at_us)
+        return self.samples[low:high]
+
+
+@dataclass(frozen=True)
+class Join:
+    """Which holders are a process, and how that is known."""
+
+    holders: tuple[Holder, ...]
+    by: str
+    scope: str
+
+
+@dataclass(eq=False)
+class Telemetry:
+    """All cards and holders of a case, in UTC."""
+
+    cards: list[Card] = field(default_factory=list)
+    holders: list[Holder] = field(default_factory=list)
+    zone_us: int = 0
+    zone_basis: str = "none needed"
+
+    def card(self, uuid: str | None, pci: str | None, index: int | None) -> Card:
+        """The card with that identity, made if it is new."""
+        for card in self.cards:
+            if uuid is not None and card.uuid is not None:
+                if card.uuid == uuid:
+                    return card
+            elif pci is not None and card.pci_bus_id is not None:
+                if same_bus(card.pci_bus_id, pci):
+                    return card
+            elif index is not None and card.index == index:
+                return card
+        card = Card(uuid, index, pci, None, None)
+        self.cards.append(card)
+        return card
+
+
+def same_bus(one: str | None, other: str | None) -> bool:
+    """Whether two PCI bus ids are the same: domains are printed with four or eight digits."""
+    if one is None or other is None:
+        return False
+    return _bus(one) == _bus(other)
+
+
+def _bus(text: str) -> tuple[int, ...]:
+    return tuple(int(part, 16) for part in re.split("[:.]", text) if part)
+
+
+def gather(
+    card_sets: Iterable[CardSamples], holder_sets: Iterable[HolderSamples], gap_us: int = 60_000_000
+) -> Telemetry:
+    """Bring the rows of all telemetry sources together, by card and process; times as printed."""
+    telemetry = Telemetry()
+    for cards in card_sets:
+        for row, wall in enumerate(cards.wall_us):
+            if wall is None:
+                continue
+            card = telemetry.card(cards.uuid[row], cards.pci_bus_id[row], cards.index[row])
+            card.uuid = card.uuid or cards.uuid[row]
+            card.index = cards.index[row] if card.index is None else card.index
+            card.pci_bus_id = card.pci_bus_id or cards.pci_bus_id[row]
+            card.name = card.name or cards.name[row]
+            card.driver = card.driver or cards.driver
+            card.samples.append(
+                CardSample(
+                    wall,
+                    cards.total_bytes[row],
+                    cards.used_bytes[row],
+                    cards.free_bytes[row],
+                    cards.reserved_bytes[row],
+                    cards.source.name,
+                    cards.offset[row],
+                    cards.length[row],
+                )
+            )
+    rows: dict[tuple[int, int], list[tuple[HolderSample, str | None]]] = {}
+    places: dict[tuple[int, int], Card] = {}
+    for holders in holder_sets:
+        for row, wall in enumerate(holders.wall_us):
+            pid = holders.pid[row]
+            if wall is None or pid is None:
+                continue
+            card = telemetry.card(holders.uuid[row], holders.pci_bus_id[row], holders.index[row])
+            key = (id(card), pid)
+            places[key] = card
+            sample = HolderSample(
+                wall, holders.used_bytes[row], holders.source.name, holders.offset[row], holders.length[row]
+            )
+            rows.setdefault(key, []).append((sample, holders.process[row]))
+    for key, samples in rows.items():
+        samples.sort(key=lambda one: one[0].at_us)
+        holder: Holder | None = None
+        for sample, name in samples:
+            if holder is None or sample.at_us - holder.last_us > gap_us or (name and holder.name and name != holder.name):
+                holder = Holder(key[1], name, places[key])
+                telemetry.holders.append(holder)
+            holder.samples.append(sample)
+    for card in telemetry.cards:
+        card.samples.sort(key=lambda one: one.at_us)
+    telemetry.cards.sort(key=lambda one: (one.index is None, one.index or 0, one.uuid or ""))
+    telemetry.holders.sort(key=lambda one: (one.first_us, one.pid, one.card.index or 0))
+    return telemetry
+
+
+@dataclass(frozen=True)
+class Life:
+    """When a process lived, as its log shows: µs UTC, None where the log does not say."""
+
+    begin_us: int | None
+    end_us: int | None
+
+
+def lives(processes: Sequence[Process]) -> dict[int, Life]:
+    """The life of each process, by id() of it."""
+    found: dict[int, Life] = {}
+    for process in processes:
+        begin = process.first.time_us
+        if begin is not None and process.first.prefix.clock:
+            clock = elapsed_us(process.first.prefix.clock[0])
+            begin -= min(clock or 0, 60_000_000)
+        end = None
+        if process.ended is not None:
+            end = process.ended.time_us
+        else:
+            load = process.load
+            if load is not None and load.ended is not None and load.end_reason != "sleep":
+                end = load.ended.time_us
+        found[id(process)] = Life(begin, end)
+    return found
+
+
+def shift(telemetry: Telemetry, offset_us: int, basis: str) -> None:
+    """Move all printed times to UTC."""
+    telemetry.zone_us, telemetry.zone_basis = offset_us, basis
+    if not offset_us:
+        return
+    for card in telemetry.cards:
+        card.samples = [
+            CardSample(one.at_us - offset_us, one.total, one.used, one.free, one.reserved, one.source, one.offset, one.length)
+            for one in card.samples
+        ]
+    for holder in telemetry.holders:
+        holder.samples = [
+            HolderSample(one.at_us - offset_us, one.used, one.source, one.offset, one.length) for one in holder.samples
+        ]
+
+
+def infer_zone(telemetry: Telemetry, processes: Sequence[Process], tz_us: int | None, zone_known: bool) -> None:
+    """Find the zone of the printed times: from lives that must overlap, else as told, else assumed UTC."""
+    if zone_known:
+        telemetry.zone_basis = "printed with the times"
+        return
+    if tz_us is not None:
+        shift(telemetry, tz_us, "as told by --tz")
+        return
+    known = lives(processes)
+    votes: dict[int, int] = {}
+    for process in processes:
+        begin, end = known[id(process)].begin_us, known[id(process)].end_us
+        pids = ({process.pid} if process.pid else set()) | {int(tag) for tag in process.members if tag.isdigit()}
+        if begin is None:
+            continue
+        for holder in telemetry.holders:
+            if holder.pid not in pids:
+                continue
+            for quarters in range(-14 * 4, 14 * 4 + 1):
+                offset = quarters * QUARTER_US
+                first, last = holder.first_us - offset, holder.last_us - offset
+                if first >= begin - SLACK_US and (end is None or last <= end + SLACK_US):
+                    # The nearest offset that lets it begin after the process did.
+                    if first - begin < QUARTER_US:
+                        votes[offset] = votes.get(offset, 0) + 1
+    if votes:
+        best = max(votes, key=lambda one: (votes[one], -abs(one)))
+        shift(telemetry, best, "inferred from lives of processes that log and samples both show")
+    elif telemetry.cards or telemetry.holders:
+        telemetry.zone_basis = "assumed UTC"
+
+
+def join_processes(
+    telemetry: Telemetry, processes: Sequence[Process], catalogue: Catalogue
+) -> dict[int, Join]:
+    """Which holders are which process, by id() of the process; processes that nothing proves are absent."""
+    known = lives(processes)
+    joins: dict[int, Join] = {}
+    taken: set[int] = set()
+    for process in processes:
+        life = known[id(process)]
+        if process.pid is not None:
+            mine = [one for one in telemetry.holders if one.pid == process.pid and _overlaps(one, life)]
+            if mine:
+                joins[id(process)] = Join(tuple(mine), "trusted process id", "exact")
+                taken.update(id(one) for one in mine)
+    for process in processes:
+        if id(process) in joins or not process.members:
+            continue
+        program = catalogue.program(process.program)
+        life = known[id(process)]
+        pids = {int(tag) for tag in process.members if tag.isdigit()}
+        mine = [
+            one
+            for one in telemetry.holders
+            if id(one) not in taken and one.pid in pids and _overlaps(one, life) and _named(one, program)
+        ]
+        if mine:
+            joins[id(process)] = Join(tuple(mine), "printed process id; name and life agree", "inferred")
+            taken.update(id(one) for one in mine)
+    _join_by_life(telemetry, processes, catalogue, known, joins, taken)
+    return joins
+
+
+def _join_by_life(
+    telemetry: Telemetry,
+    processes: Sequence[Process],
+    catalogue: Catalogue,
+    known: Mapping[int, Life],
+    joins: dict[int, Join],
+    taken: set[int],
+) -> None:
+    """Processes whose pid no line says: by lives that overlap and fit no other."""
+    free: dict[int, list[Holder]] = {}
+    for holder in telemetry.holders:
+        if id(holder) not in taken:
+            free.setdefault(holder.pid, []).append(holder)
+    waiting = [one for one in processes if id(one) not in joins and one.loads]
+    fits: dict[int, set[int]] = {}
+    for process in waiting:
+        life = known[id(process)]
+        program = catalogue.program(process.program)
+        relayed = process.parent is not None or process.tag is not None
+        if life.begin_us is None:
+            continue
+        for pid, holders in free.items():
+            if relayed and process.group.stream.trusted and pid == process.group.stream.pid:
+                continue
+            first = min(one.first_us for one in holders)
+            last = max(one.last_us for one in holders)
+            inside = first >= life.begin_us - SLACK_US and (life.end_us is None or last <= life.end_us + SLACK_US)
+            if inside and all(_named(one, program) for one in holders):
+                fits.setdefault(id(process), set()).add(pid)
+    claims: dict[int, list[int]] = {}
+    for process_key, pids in fits.items():
+        for pid in pids:
+            claims.setdefault(pid, []).append(process_key)
+    for process in waiting:
+        pids = {pid for pid in fits.get(id(process), set()) if claims[pid] == [id(process)]}
+        if len(pids) == 1 and len(fits[id(process)]) == 1:
+            joins[id(process)] = Join(tuple(free[pids.pop()]), "overlap of lives", "inferred")
+
+
+def _overlaps(holder: Holder, life: Life) -> bool:
+    if life.begin_us is not None and holder.last_us < life.begin_us - SLACK_US:
+        return False
+    return life.end_us is None or holder.first_us <= life.end_us + SLACK_US
+
+
+def _named(holder: Holder, program: Program) -> bool:
+    if holder.name is None or not program.process_names:
+        return True
+    return any(one.search(holder.name) for one in program.process_names)
+
+
+def load_window(load: Load) -> tuple[int | None, int | None, int | None]:
+    """When a load began, got ready, and began to be cleaned up: µs UTC."""
+    ready = load.ready.time_us if load.ready else None
+    closing = load.closing or load.ended
+    if closing is None:
+        later = [one for one in load.process.loads if one.number > load.number]
+        closing = later[0].begun if later else None
+    return load.begun.time_us, ready, closing.time_us if closing else None

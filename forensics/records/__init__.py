@@ -1,1 +1,18 @@
 """Readers: envelope formats only. Bytes in, blocks of records out; nothing here knows a program."""
+
+from forensics.records.block import NO_TIME, Block, CardSamples, Digest, HolderSamples, Problem, Source, Stream
+from forensics.records.options import Options
+from forensics.records.read import read_inputs
+
+__all__ = [
+    "NO_TIME",
+    "Block",
+    "CardSamples",
+    "Digest",
+    "HolderSamples",
+    "Options",
+    "Problem",
+    "Source",
+    "Stream",
+    "read_inputs",
+]

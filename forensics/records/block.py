@@ -69,7 +69,7 @@ class Problem(NamedTuple):
     what: str
     remedy: str = ""
     offset: int | None = None
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]
 
 
 @dataclass
@@ -165,7 +165,7 @@ class CardSamples(NamedTuple):
     source: Source
     wall_us: list[int | None]
     zone_known: bool
-    index: list[int | None]
+    index: list[int | None]  # type: ignore[assignment]
     uuid: list[str | None]
     pci_bus_id: list[str | None]
     name: list[str | None]
@@ -188,7 +188,7 @@ class HolderSamples(NamedTuple):
     zone_known: bool
     uuid: list[str | None]
     pci_bus_id: list[str | None]
-    index: list[int | None]
+    index: list[int | None]  # type: ignore[assignment]
     pid: list[int | None]
     process: list[str | None]
     used_bytes: list[int | None]

@@ -1,0 +1,108 @@
+"""Read an answer document tolerant of what it lacks: an absent or odd value is None or empty, never an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from forensics.units import MIB
+
+__all__ = [
+    "Document",
+    "bounds",
+    "choose_load",
+    "label",
+    "mapping",
+    "maps",
+    "model_name",
+    "number",
+    "short_id",
+    "size",
+    "texts",
+]
+
+Document = Mapping[str, Any]
+
+
+def mapping(node: Document, key: str) -> Document:
+    """The object under a key, or an empty one."""
+    value = node.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def maps(node: Document, key: str) -> list[Document]:
+    """The objects in the list under a key."""
+    value = node.get(key)
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []
+
+
+def label(node: Document, key: str) -> str:
+    """The text under a key; a number as text; else empty."""
+    value = node.get(key)
+    if isinstance(value, str):
+        return value.strip()
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def texts(node: Document, key: str) -> list[str]:
+    """The texts in the list under a key; a single text is a list of one."""
+    value = node.get(key)
+    if isinstance(value, str):
+        return [value] if value else []
+    return [entry for entry in value if isinstance(entry, str) and entry] if isinstance(value, list | tuple) else []
+
+
+def number(value: object) -> float | None:
+    """A finite number, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value
+
+
+def size(node: Document, name: str = "") -> int | None:
+    """An amount in bytes: the exact twin where there is one, else from MiB."""
+    prefix = f"{name}_" if name else ""
+    exact = number(node.get(f"{prefix}bytes"))
+    if exact is not None:
+        return round(exact)
+    rounded = number(node.get(f"{prefix}mib"))
+    return None if rounded is None else round(rounded * MIB)
+
+
+def bounds(node: Document, name: str = "") -> tuple[int, int] | None:
+    """The bounds of an amount in bytes, lower first."""
+    prefix = f"{name}_" if name else ""
+    for unit, factor in (("bytes", 1), ("mib", MIB)):
+        pair = node.get(f"{prefix}bounds_{unit}")
+        if isinstance(pair, list | tuple) and len(pair) == 2:
+            low, high = number(pair[0]), number(pair[1])
+            if low is not None and high is not None:
+                return round(min(low, high) * factor), round(max(low, high) * factor)
+    return None
+
+
+def choose_load(document: Document, asked: str | None = None) -> Document | None:
+    """The load to show in full: the one asked for by id (or its beginning), model or unit, else the newest."""
+    loads = maps(document, "loads")
+    if asked:
+        for load in reversed(loads):
+            if asked in (label(load, "load_id"), label(load, "model"), label(load, "unit")):
+                return load
+        for load in reversed(loads):
+            if label(load, "load_id").startswith(asked) or asked in label(load, "model"):
+                return load
+    return max(enumerate(loads), key=lambda pair: (label(pair[1], "begun_at"), pair[0]))[1] if loads else None
+
+
+def model_name(load: Document) -> str:
+    """The model's name without its folders and suffix, or what else names the load."""
+    name = label(load, "model")
+    if name.startswith("/") or name.endswith(".gguf"):
+        name = name.rsplit("/", 1)[-1].removesuffix(".gguf")
+    return name or label(load, "unit") or (f"Load {short_id(load)}" if short_id(load) else "The load")
+
+
+def short_id(load: Document) -> str:
+    """Enough of a load's id to ask for it."""
+    return label(load, "load_id")[:12]

@@ -1,0 +1,147 @@
+"""Tell the format of a source from its first bytes, never from its name."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from forensics.records.smi_csv import Column, header_of, infer_columns
+
+__all__ = ["Format", "detect"]
+
+_SAMPLE = 200
+"""Lines that are looked at."""
+
+_EXPORT_ENTRY = re.compile(rb"^__(?:CURSOR|REALTIME_TIMESTAMP)=", re.MULTILINE)
+_EXPORT_FIELD = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}(?:=|\n)")
+_STATUS = re.compile(rb"(?:HTTP/[0-9.]+ )?[1-5][0-9][0-9](?: [A-Za-z ]+)?")
+_METRIC = re.compile(
+    rb"[A-Za-z_:][A-Za-z0-9_:]*(?:\{[^{}]*\})? +(?:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|[-+]Inf)(?: +[0-9]+)?"
+)
+_CONTROL = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32)) + b"\x7f"
+
+_MAGIC = (
+    (b"LPKSHHRH", "journal-native", "export it: journalctl -o export --file=THE_FILE"),
+    (b"PK\x03\x04", "archive", "unpack it and give the folder"),
+    (b"7z\xbc\xaf\x27\x1c", "archive", "unpack it and give the folder"),
+    (b"PAR1", "binary", "give logs, not tables"),
+    (b"\x7fELF", "binary", "give logs, not programs"),
+    (b"GGUF", "binary", "give logs, not models"),
+    (b"\x89PNG", "binary", "give the text, not its picture"),
+    (b"\xff\xd8\xff", "binary", "give the text, not its picture"),
+    (b"%PDF", "binary", "give the text, not a document"),
+)
+
+
+class Format(NamedTuple):
+    """What a source is and, where it is set aside, why and what to do.
+
+    `severity` is empty for a format that is read.
+    """
+
+    name: str
+    severity: str = ""
+    why: str = ""
+    remedy: str = ""
+    columns: list[Column] | None = None
+
+
+def detect(head: bytes, *, whole: bool) -> Format:
+    """Name the format of a source.
+
+    Args:
+        head: Its first 64 KiB, after decompression.
+        whole: The source ends there.
+    """
+    body = head.removeprefix(b"\xef\xbb\xbf")
+    if not body.strip():
+        return Format("empty", "note", "it holds nothing" if not body else "it holds only blanks")
+    for magic, name, remedy in _MAGIC:
+        if body.startswith(magic):
+            return Format(
+                name, "error" if name != "binary" else "note", f"its first bytes are those of: {name}", remedy
+            )
+    if body[257:262] == b"ustar":
+        return Format("archive", "error", "its first bytes are those of: tar", "unpack it and give the folder")
+    if _EXPORT_FIELD.match(body.lstrip(b"\n")) and _EXPORT_ENTRY.search(body):
+        return Format("journal-export")
+    if _is_binary(body):
+        return Format("binary", "note", "its bytes are no text", "give the text of a log")
+    sample = [line.removesuffix(b"\r") for line in body.split(b"\n")]
+    if not whole and len(sample) > 1:
+        del sample[-1]
+    sample = [line for line in sample[:_SAMPLE] if line.strip()]
+    if not sample:
+        return Format("text")
+    if _STATUS.fullmatch(sample[0]) and len(sample) > 1:
+        # An answer saved with its status before it is what its body is.
+        answer = _json(sample[1:], body.split(b"\n", 1)[1], whole=whole) or _telemetry(sample[1:])
+        if answer is not None and answer.severity:
+            return answer
+    return _json(sample, body, whole=whole) or _telemetry(sample) or Format("text")
+
+
+def _is_binary(body: bytes) -> bool:
+    # A log that was emptied under its writer begins with a hole of NULs; the rest decides.
+    text = body.lstrip(b"\0")
+    if not text:
+        return True
+    strange = len(text) - len(text.translate(None, _CONTROL))
+    return strange * 20 > len(text)
+
+
+def _json(sample: list[bytes], body: bytes, *, whole: bool) -> Format | None:
+    first = sample[0].lstrip(b" \t\x1e")
+    if not first.startswith((b"{", b"[")):
+        return None
+    entries = [entry for entry in map(_object, sample) if entry is not None]
+    names = set().union(*entries) if entries else set()
+    if "__REALTIME_TIMESTAMP" in names or "__CURSOR" in names:
+        return Format("journal-json")
+    set_aside = Format("json", "note", "it is a JSON document, not a log")
+    if not entries:
+        if _is_document(body, whole=whole) or first.startswith((b'{"', b"[{")) or first in (b"{", b"["):
+            return set_aside
+        return None
+    if any(isinstance(entry.get("log"), str) and "time" in entry for entry in entries):
+        return Format("docker-json")
+    if any(_is_log_line(entry) for entry in entries):
+        return Format("json-log")
+    return set_aside if _object(sample[0]) is not None else None
+
+
+def _object(line: bytes) -> dict[str, object] | None:
+    try:
+        value = json.loads(line.strip(b"\x1e"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_document(body: bytes, *, whole: bool) -> bool:
+    if not whole:
+        return False
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_log_line(entry: dict[str, object]) -> bool:
+    """Whether an object is a line of a log in JSON: a message and a level."""
+    message = entry.get("msg", entry.get("message"))
+    return isinstance(message, str) and any(name in entry for name in ("level", "lvl", "severity", "levelname"))
+
+
+def _telemetry(sample: list[bytes]) -> Format | None:
+    first = sample[0]
+    if first.startswith((b"# HELP ", b"# TYPE ")) or all(_METRIC.fullmatch(line) for line in sample):
+        return Format("metrics", "note", "it holds metrics at one moment, not a log")
+    if any(header_of(line) is not None for line in sample[:3]):
+        return Format("nvidia-smi-csv")
+    columns = infer_columns(sample[:50])
+    if columns is not None:
+        return Format("nvidia-smi-csv", columns=columns)
+    return None

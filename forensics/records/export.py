@@ -1,0 +1,288 @@
+"""Read streams of the journal export format, as `journalctl -o export` and journal gateways write them.
+
+An entry is a run of fields that ends with an empty line. A field is `NAME=value` or, where the value is not plain text,
+the name, a line feed, the length as 64 bits little-endian and the bytes (systemd, JOURNAL_EXPORT_FORMATS).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from forensics.records.block import NO_TIME, Block, Problem, Source, Stream
+from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
+from forensics.records.options import Options
+
+__all__ = ["read_export"]
+
+_NAME_BYTES = 65  # with the equals sign
+_NAME = re.compile(rb"[A-Z0-9_]{1,64}")
+_FIELD = re.compile(rb"[A-Z0-9_]{1,64}=")
+_KEYS = tuple(name.encode() for name in STREAM_FIELDS)
+_KNOWN_NAMES = 10_000
+
+
+def read_export(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
+    """Yield the messages of all entries; the cited bytes of each are those of its MESSAGE value.
+
+    An entry without MESSAGE makes no record, one with several makes several. An entry with a field of more than
+    `options.line_bytes` is left out and counted. Behind a damaged stretch reading goes on at the next entry, but no
+    stream is trusted any more: what looks like an entry there may be text that a client sent.
+    """
+    reader = _Export(source, options.line_bytes)
+    held: list[bytes] = []
+    size = want = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size < want:
+            continue
+        block, rest, want = reader.take(b"".join(held))
+        if block is not None:
+            yield block
+        held, size = [rest], len(rest)
+        # Without a known length wait for as much again, so that a long value is not searched over and over.
+        want = max(want, size + size // 2)
+    block, rest, _ = reader.take(b"".join(held))
+    if block is not None:
+        yield block
+    block = reader.finish(rest)
+    if block is not None:
+        yield block
+
+
+class _Export:
+    """Where in the stream we are, and what is known of it so far."""
+
+    def __init__(self, source: Source, line_bytes: int) -> None:
+        self.source = source
+        self.limit = line_bytes
+        self.base = 0  # offset of the buffer's first byte in the source
+        self.intact = True
+        self.skip = 0  # bytes of an oversized binary value still to pass
+        self.skip_line = False  # inside an oversized text value
+        self.oversized: int | None = None  # offset of the entry being read, if it is left out
+        self.lost_from: int | None = None  # offset where the structure broke
+        self.streams: dict[tuple[object, ...], int] = {}
+        self.table: list[Stream] = []
+        self.names: set[bytes] = set(_KEYS)
+        self.silent = self.undated = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.times: list[int] = []
+        self.ids: list[int] = []
+        self.cursors: dict[int, str] = {}
+        self.fields: dict[int, dict[str, str]] = {}
+
+    def take(self, data: bytes) -> tuple[Block | None, bytes, int]:
+        """Read whole entries; return them, what is left over, and how many bytes are wanted at least to go on."""
+        done, want = self._entries(data, 0)
+        block = self._block(data)
+        self.base += done
+        return block, data[done:], want
+
+    def finish(self, data: bytes) -> Block | None:
+        """Read the last, cut entry as far as its fields are whole, and report what was met."""
+        if self.oversized is not None:
+            self._problem("loss", "the last entry is cut, in or behind an oversized field", "", self.oversized)
+        elif data and self.lost_from is None:
+            self._problem("loss", "the last entry is cut", "get a whole copy; its whole fields are used", self.base)
+            self.intact = False
+            data = data[: data.rfind(b"\n") + 1] + b"\n"
+            self._entries(data, 0)
+        if self.lost_from is not None:
+            self._lost(self.base + len(data))
+        if self.silent:
+            self._problem("note", "entries without a message were passed over", "", None, self.silent)
+        if self.undated:
+            self._problem("loss", "entries without a readable receive time", "", None, self.undated)
+        return self._block(data)
+
+    def _problem(self, severity: str, what: str, remedy: str, offset: int | None, count: int = 1) -> None:
+        self.source.problems.append(Problem(self.source.name, severity, what, remedy, offset, count))
+
+    def _entries(self, data: bytes, at: int) -> tuple[int, int]:
+        """Read entries from `at`; return where the first unread one begins and the size wanted, 0 if unknown."""
+        find = data.find
+        size = len(data)
+        limit = self.limit
+        names = self.names
+        if self.skip or self.skip_line:
+            at = self._passed(data, at)
+            if self.skip or self.skip_line:
+                return at, 0
+        while True:
+            if self.lost_from is not None:
+                at = self._resume(data, at)
+                if self.lost_from is not None:
+                    return at, 0
+            position = at
+            spans: list[tuple[int, int]] = []
+            values: dict[bytes, bytes] = {}
+            while True:
+                end = find(b"\n", position)
+                if end < 0:
+                    if size - position <= limit + _NAME_BYTES:
+                        return at, 0
+                    if _FIELD.match(data, position) is None:
+                        break
+                    self._oversize(at)
+                    self.skip_line = True
+                    return size, 0
+                if end == position:
+                    break
+                equals = find(b"=", position, end)
+                name = data[position : equals if equals >= 0 else end]
+                if name not in names and not self._is_name(name):
+                    break
+                if equals >= 0:
+                    value, stop = equals + 1, end
+                else:
+                    value = end + 9
+                    if value > size:
+                        return at, value - at
+                    stop = value + int.from_bytes(data[end + 1 : value], "little")
+                if stop - value > limit:
+                    self._oversize(at)
+                    # What was read of the entry is dropped here, as it is where the value reaches beyond the buffer.
+                    spans.clear()
+                    values.clear()
+                    position = stop + 1
+                    if position > size:
+                        self.skip = position - size
+                        return size, 0
+                    continue
+                if stop >= size:
+                    return at, stop + 1 - at
+                if data[stop] != 10:
+                    break
+                if name == b"MESSAGE":
+                    spans.append((value, stop))
+                elif name in values and name.startswith(b"__"):
+                    break  # two entries run into each other: the end of one and the beginning of the next are missing
+                else:
+                    values[name] = data[value:stop]
+                position = stop + 1
+            if end != position:
+                self.lost_from = self.base + at if self.oversized is None else self.oversized
+                at = position
+                continue
+            if self.oversized is not None:
+                self._problem(
+                    "loss", f"an entry with a field of more than {limit} bytes was left out", "", self.oversized
+                )
+                self.oversized = None
+            elif spans:
+                self._record(spans, values)
+            elif values:
+                self.silent += 1
+            at = end + 1
+
+    def _record(self, spans: list[tuple[int, int]], values: dict[bytes, bytes]) -> None:
+        get = values.get
+        try:
+            time = int(get(b"__REALTIME_TIMESTAMP", b""))
+            if not 0 <= time < 2**62:
+                raise ValueError(time)
+        except ValueError:
+            time = NO_TIME
+            self.undated += 1
+        key: tuple[object, ...] = (self.intact, *map(get, _KEYS))
+        fields = None
+        if get(b"_TRANSPORT") == b"journal" and (get(b"_PID") == b"1" or b"_SYSTEMD_USER_UNIT" in values):
+            text: dict[str, str | None] = {
+                name.decode(): value.decode("utf-8", "replace") for name, value in values.items()
+            }
+            if is_manager(text):
+                fields = manager_fields(text)
+                key = (*key, fields.get("UNIT"), fields.get("INVOCATION_ID"))
+                key = (*key, fields.get("USER_UNIT"), fields.get("USER_INVOCATION_ID"))
+        stream = self.streams.get(key)
+        if stream is None:
+            if fields is None:
+                text = {}
+                for name, raw in zip(STREAM_FIELDS, map(get, _KEYS), strict=True):
+                    text[name] = None if raw is None else raw.decode("utf-8", "replace")
+            stream = self.streams[key] = len(self.table)
+            self.table.append(stream_of(self.source.name, text, intact=self.intact))
+        cursor = get(b"__CURSOR")
+        for start, end in spans:
+            number = len(self.starts)
+            if cursor is not None:
+                self.cursors[number] = cursor.decode("utf-8", "replace")
+            if fields is not None:
+                self.fields[number] = fields
+            self.starts.append(start)
+            self.ends.append(end)
+            self.times.append(time)
+            self.ids.append(stream)
+
+    def _oversize(self, at: int) -> None:
+        if self.oversized is None:
+            self.oversized = self.base + at
+
+    def _is_name(self, name: bytes) -> bool:
+        if _NAME.fullmatch(name) is None:
+            return False
+        if len(self.names) < _KNOWN_NAMES:
+            self.names.add(name)
+        return True
+
+    def _passed(self, data: bytes, at: int) -> int:
+        """Pass the rest of an oversized value."""
+        if self.skip_line:
+            end = data.find(b"\n", at)
+            if end < 0:
+                return len(data)
+            self.skip_line = False
+            return end + 1
+        gone = min(self.skip, len(data) - at)
+        self.skip -= gone
+        return at + gone
+
+    def _resume(self, data: bytes, at: int) -> int:
+        """Look for the next entry behind a damaged stretch."""
+        found = data.find(b"\n\n__", at)
+        if found < 0:
+            return max(at, len(data) - 3)
+        self._lost(self.base + found + 2)
+        return found + 2
+
+    def _lost(self, until: int) -> None:
+        start, self.lost_from = self.lost_from, None
+        self.intact, self.oversized = False, None
+        assert start is not None
+        what = f"{until - start} bytes are no journal entry"
+        self._problem("loss", what, "get an intact copy; streams behind it are not trusted", start)
+
+    def _block(self, data: bytes) -> Block | None:
+        if not self.starts:
+            return None
+        starts = np.array(self.starts, np.int64)
+        ends = np.array(self.ends, np.int64)
+        lengths = ends - starts
+        # A program that writes CRLF: the carriage return stays in the cited bytes and leaves the message.
+        view = np.frombuffer(data, np.uint8)
+        ends = ends - ((lengths > 0) & (view[np.maximum(ends, 1) - 1] == 13))
+        block = Block(
+            source=self.source,
+            data=data,
+            starts=starts,
+            ends=ends,
+            offsets=starts + self.base,
+            lengths=ends - starts,
+            times=np.array(self.times, np.int64),
+            streams=np.array(self.ids, np.int32),
+            stream_table=self.table,
+            first_record=self.source.records,
+            cursors=self.cursors,
+            fields=self.fields,
+        )
+        self.source.records += len(block)
+        self._clear()
+        return block

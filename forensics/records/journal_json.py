@@ -1,0 +1,123 @@
+"""Read journal entries printed as JSON, one a line, as `journalctl -o json` does.
+
+A value is a string, null where it was longer than 4096 bytes and `--all` was not given, an array of numbers where it is
+no plain text, or an array of several such values (systemd 252, src/shared/logs-show.c).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from forensics.records.block import NO_TIME, Block, Problem, Source
+from forensics.records.envelopes import Collector
+from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
+from forensics.records.lines import lines
+from forensics.records.options import Options
+
+__all__ = ["read_journal_json"]
+
+
+def read_journal_json(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
+    """Yield the messages of all entries; the whole line of an entry is cited for each."""
+    collector = Collector(source)
+    numbers: dict[tuple[str | None, ...], int] = {}
+    broken = silent = unprinted = undated = 0
+    first_broken: int | None = None
+    first_unprinted: int | None = None
+    for chunk in lines(pieces, source, options.line_bytes):
+        data = chunk.data
+        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
+            offset = chunk.base + start
+            try:
+                entry = json.loads(data[start:end])
+            except (ValueError, RecursionError):
+                entry = None
+            if not isinstance(entry, dict):
+                if data[start:end].strip(b" \t\r\x1e"):  # json-seq has a record separator before each
+                    broken += 1
+                    first_broken = offset if first_broken is None else first_broken
+                continue
+            get = entry.get
+            if "MESSAGE" not in entry:
+                silent += 1
+                continue
+            messages = _values(entry["MESSAGE"])
+            try:
+                time = int(get("__REALTIME_TIMESTAMP", ""))
+                if not 0 <= time < 2**62:
+                    raise ValueError(time)
+            except (ValueError, TypeError):
+                time = NO_TIME
+                undated += 1
+            fields: dict[str, str] | None = None
+            key = tuple(map(_text, map(get, STREAM_FIELDS)))
+            stream: int | None = None
+            if get("_TRANSPORT") == "journal":
+                everything = {name: _text(value) for name, value in entry.items()}
+                if is_manager(everything):
+                    fields = manager_fields(everything)
+                    stream = collector.stream(stream_of(source.name, everything))
+            if stream is None:
+                stream = numbers.get(key)
+                if stream is None:
+                    named = dict(zip(STREAM_FIELDS, key, strict=True))
+                    stream = numbers[key] = collector.stream(stream_of(source.name, named))
+            cursor = _text(get("__CURSOR"))
+            for message in messages:
+                if message is None:
+                    unprinted += 1
+                    first_unprinted = offset if first_unprinted is None else first_unprinted
+                else:
+                    collector.add(
+                        message,
+                        offset=offset,
+                        length=end - start,
+                        time=time,
+                        stream=stream,
+                        cursor=cursor,
+                        fields=fields,
+                    )
+        block = collector.block()
+        if block is not None:
+            yield block
+
+    def problem(severity: str, what: str, remedy: str, offset: int | None, count: int) -> None:
+        if count:
+            source.problems.append(Problem(source.name, severity, what, remedy, offset, count))
+
+    problem("loss", "lines that are no journal entry", "get an intact copy", first_broken, broken)
+    problem(
+        "loss",
+        "messages were too long to be printed and stand as null",
+        "export again with journalctl --all -o json, or -o export",
+        first_unprinted,
+        unprinted,
+    )
+    problem("note", "entries without a message were passed over", "", None, silent)
+    problem("loss", "entries without a readable receive time", "", None, undated)
+
+
+def _values(value: object) -> list[bytes | None]:
+    """All values of a field as bytes; None for one that was not printed."""
+    if isinstance(value, list) and not _is_bytes(value):
+        return [_bytes(item) for item in value]
+    return [_bytes(value)]
+
+
+def _bytes(value: object) -> bytes | None:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, list) and _is_bytes(value):
+        return bytes(value)
+    return None
+
+
+def _is_bytes(value: list[object]) -> bool:
+    return all(type(item) is int and 0 <= item < 256 for item in value)
+
+
+def _text(value: object) -> str | None:
+    """The first value of a field that names something."""
+    found = _values(value)
+    return found[0].decode("utf-8", "replace") if found and found[0] is not None else None

@@ -1,0 +1,153 @@
+"""Read any mix of files, folders and standard input, each by the format that its content shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from forensics.records.block import Block, CardSamples, HolderSamples, Problem, Source
+from forensics.records.content import at_least, chain, content
+from forensics.records.detect import Format, detect
+from forensics.records.export import read_export
+from forensics.records.journal_json import read_journal_json
+from forensics.records.lines import read_text
+from forensics.records.options import HEAD, Options
+from forensics.records.smi_csv import read_smi_csv
+
+__all__ = ["read_inputs"]
+
+Progress = Callable[[int, int], None]
+
+
+class _Input(NamedTuple):
+    """A file to read, by the name it is cited under, or what keeps it from being read."""
+
+    name: str
+    path: Path | None
+    size: int = 0
+    modified_us: int | None = None
+    problem: Problem | None = None
+
+
+def read_inputs(
+    inputs: Sequence[str | Path], on_progress: Progress | None = None, options: Options | None = None
+) -> Iterator[Block | CardSamples | HolderSamples | Source]:
+    """Yield what each source holds, in order, and then the source itself, complete.
+
+    A source that cannot be used never raises: it comes with a problem of severity `error`, and the others go on.
+
+    Args:
+        inputs: Files and folders; `-` is standard input. Folders are read whole, in the order of their names.
+        on_progress: Called with the bytes read so far and the bytes known to be there.
+        options: Bounds and the zone of times that print none.
+    """
+    options = options or Options()
+    found = [item for one in inputs for item in _expand(one)]
+    total = sum(item.size for item in found)
+    done = 0
+
+    def on_read(count: int) -> None:
+        nonlocal done
+        done += count
+        if on_progress is not None:
+            on_progress(done, max(total, done))
+
+    for item in found:
+        source = Source(item.name, "unreadable", item.modified_us)
+        if item.problem is not None:
+            source.problems.append(item.problem)
+        elif item.path is None:
+            yield from _read(sys.stdin.buffer, source, options, on_read)
+        else:
+            try:
+                stream = item.path.open("rb", buffering=0)
+            except OSError as error:
+                source.problems.append(_unreadable(item.name, error))
+            else:
+                with stream:
+                    yield from _read(stream, source, options, on_read)
+        source.digest.close()
+        yield source
+
+
+def _expand(given: str | Path) -> Iterator[_Input]:
+    name = str(given)
+    if name == "-":
+        yield _Input("-", None)
+        return
+    path = Path(given)
+    if not path.is_dir():
+        yield _file(name, path)
+        return
+    errors: list[OSError] = []
+    for folder, folders, files in os.walk(path, onerror=errors.append):
+        folders.sort()
+        inside = Path(folder)
+        for file in sorted(files):
+            member = inside / file
+            if member.is_file() or member.is_symlink():
+                yield _file(str(member), member)
+            else:
+                problem = Problem(str(member), "note", "it is no regular file and was passed over")
+                yield _Input(str(member), member, problem=problem)
+        for linked in folders:
+            member = inside / linked
+            if member.is_symlink():
+                problem = Problem(str(member), "note", "a link to a folder is not followed", "give that folder itself")
+                yield _Input(str(member), member, problem=problem)
+    for error in errors:
+        where = str(error.filename)
+        yield _Input(where, None, problem=_unreadable(where, error))
+
+
+def _file(name: str, path: Path) -> _Input:
+    try:
+        about = path.stat()
+    except OSError as error:
+        return _Input(name, path, problem=_unreadable(name, error))
+    return _Input(name, path, about.st_size, about.st_mtime_ns // 1000)
+
+
+def _unreadable(name: str, error: OSError) -> Problem:
+    what = (error.strerror or str(error)).lower()
+    return Problem(name, "error", f"it cannot be read: {what}", "check the path and its permissions")
+
+
+def _read(
+    stream: BinaryIO, source: Source, options: Options, on_read: Callable[[int], None]
+) -> Iterator[Block | CardSamples | HolderSamples]:
+    pieces = content(stream, source, options, on_read)
+    head = at_least(pieces, HEAD)
+    rest = next(pieces, b"")
+    found = detect(head[:HEAD], whole=not rest and len(head) <= HEAD)
+    source.format = found.name
+    pieces = chain(head, chain(rest, pieces))
+    if found.severity:
+        _set_aside(source, found)
+        for _ in pieces:  # its digest is part of the case all the same
+            pass
+        return
+    yield from _readers(found, source, pieces, options)
+
+
+def _set_aside(source: Source, found: Format) -> None:
+    if any(problem.severity == "error" for problem in source.problems):
+        return  # why nothing came out has been said
+    source.problems.append(Problem(source.name, found.severity, f"set aside: {found.why}", found.remedy))
+
+
+def _readers(
+    found: Format, source: Source, pieces: Iterator[bytes], options: Options
+) -> Iterator[Block | CardSamples | HolderSamples]:
+    match found.name:
+        case "journal-export":
+            yield from read_export(source, pieces, options)
+        case "journal-json":
+            yield from read_journal_json(source, pieces, options)
+        case "nvidia-smi-csv":
+            yield from read_smi_csv(source, pieces, options, found.columns)
+        case _:
+            yield from read_text(source, pieces, options.line_bytes)

@@ -1,0 +1,278 @@
+"""Print the answer to "where did the memory go": a screen for a terminal; Markdown and JSON live beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from forensics.bars import Fill, bar, glyph
+from forensics.document import Document
+from forensics.report_json import render_json
+from forensics.report_markdown import render_markdown
+from forensics.safe import fold, visible
+from forensics.view import ENTRIES, Card, Entry, Row, View, view
+
+__all__ = ["Screen", "render_json", "render_markdown", "render_table"]
+
+STYLES = {
+    Fill.WEIGHTS: "blue",
+    Fill.CACHE: "magenta",
+    Fill.STATE: "cyan",
+    Fill.COMPUTE: "green",
+    Fill.OTHER: "bright_blue",
+    Fill.RUNTIME: "yellow",
+    Fill.UNEXPLAINED: "bold red",
+    Fill.ELSE: "bright_black",
+    Fill.FREE: "bright_black",
+}
+"""Colours help and are never needed: each fill has a character of its own."""
+
+ASCII_SIGNS = str.maketrans({"·": "|", "−": "-", "–": "-", "—": "-", "…": "...", "×": "x"})
+"""Our own signs for a console without them."""
+
+LEAST_WIDTH = 40
+NOTE_WIDTH = 18
+"""A note narrower than this goes under its row instead."""
+
+KEPT_TOGETHER = re.compile(r"(?<=[\d.]) (?=(?:MiB|GiB|s|h|min|%|UTC)\b|%)|(?<=\bGPU) (?=\d)|(?<=\bpid) (?=\d)")
+"""Spaces at which no line is broken."""
+
+
+def render_table(document: Document, console: Console, *, evidence: bool = False, load: str | None = None) -> None:
+    """Print a document's screen at the console's width.
+
+    Args:
+        document: What `explain-vram` found (design: the JSON contract).
+        console: Decides width, colour and whether block characters can be shown.
+        evidence: Add the legend: where each alias points to, and the line itself.
+        load: The load to show in full: an id or its beginning, a model or a unit. The newest without it.
+    """
+    console.print(Screen(view(document, load), evidence), crop=False, no_wrap=True, overflow="ignore", highlight=False)
+
+
+class Screen:
+    """A document's view as lines of a terminal."""
+
+    def __init__(self, shown: View, evidence: bool) -> None:
+        self.view = shown
+        self.evidence = evidence
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        painter = Painter(max(options.max_width, LEAST_WIDTH), options.ascii_only)
+        blank = False
+        for line in painter.screen(self.view, self.evidence):
+            line.no_wrap, line.overflow = True, "ignore"
+            line.rstrip()
+            if line.plain or not blank:
+                yield line
+            blank = not line.plain
+
+
+class Painter:
+    """Lays a view out in lines of a given width. Every text passes `fold` or `visible` here, exactly once."""
+
+    def __init__(self, width: int, ascii_only: bool) -> None:
+        self.width = width
+        self.ascii_only = ascii_only
+
+    def screen(self, shown: View, evidence: bool) -> Iterator[Text]:
+        """All lines, top to bottom."""
+        for line in self.wrap(shown.verdict, self.width):
+            yield Text(line, "bold")
+        yield Text()
+        yield from self.pieces(shown.identity)
+        for note in shown.notes:
+            yield from self.hanging("", note, 0, 2)
+        yield Text()
+        yield from self.entries("", shown.failure, labels=True)
+        for card in shown.cards:
+            yield from self.card(card, shown)
+            yield Text()
+        for line in shown.elsewhere:
+            head, _, rest = line.partition(": ")
+            yield from self.pieces(rest.split(" · "), head + ": ", 2)
+        yield Text()
+        if shown.report_title:
+            yield from self.hanging("Self-report  ", shown.report_title, 13, 13)
+            yield from self.rows(shown.report_rows, shown)
+            yield Text()
+        yield from self.entries("Findings", shown.findings, all_of_them=evidence)
+        yield from self.entries("Set aside", shown.set_aside, all_of_them=evidence)
+        yield from self.entries("Missing", shown.missing, all_of_them=evidence)
+        yield from self.entries("Other loads in this evidence", shown.other_loads, all_of_them=evidence)
+        if evidence:
+            yield Text()
+            yield from self.legend(shown)
+        yield Text()
+        yield from self.hanging("Next  ", shown.next_step, 6, 6)
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def ours(self, text: str) -> str:
+        """Our own words and signs, or a sentence with a name from the log in it."""
+        return visible(text.translate(ASCII_SIGNS) if self.ascii_only else text, self.ascii_only)
+
+    def wrap(self, text: str, first: int, later: int | None = None) -> list[str]:
+        """Break a sentence at spaces, never between a figure and its unit; what fits no line is folded."""
+        later = first if later is None else later
+        if self.ascii_only:
+            text = text.translate(ASCII_SIGNS)
+        lines: list[str] = [""]
+        for word in _words(text):
+            room = (first if len(lines) == 1 else later) - cell_len(lines[-1])
+            pieces = fold(word, max(later, 8), self.ascii_only)
+            gap = " " if lines[-1] else ""
+            if len(pieces) == 1 and cell_len(gap + pieces[0]) <= room:
+                lines[-1] += gap + pieces[0]
+            elif lines[-1]:
+                lines += pieces
+            else:
+                lines[-1:] = pieces
+        return lines
+
+    def hanging(self, head: str, text: str, indent: int, later: int) -> Iterator[Text]:
+        """A head in bold with its text beside it; further lines are indented."""
+        lines = self.wrap(text, self.width - max(indent, len(head)), self.width - later)
+        yield Text.assemble((head, "bold"), lines[0])
+        for line in lines[1:]:
+            yield Text(" " * later + line)
+
+    def pieces(self, pieces: Iterable[str], head: str = "", later: int = 0) -> Iterator[Text]:
+        """Short pieces in a row, broken between pieces where that is possible."""
+        dot = self.ours(" · ")
+        line = self.ours(head)
+        fresh = True
+        for piece in map(self.ours, pieces):
+            joined = line + ("" if fresh else dot) + piece
+            if cell_len(joined) <= self.width or (fresh and not line.strip()):
+                line = joined
+            else:
+                yield from self._long(line, later)
+                line = " " * later + piece
+            fresh = False
+        if line.strip():
+            yield from self._long(line, later)
+
+    def _long(self, shown: str, later: int) -> Iterator[Text]:
+        """A line that is already safe; one that is too long goes on below at the last space that fits."""
+        while cell_len(shown) > self.width:
+            cut = self.width
+            while cell_len(shown[:cut]) > self.width:
+                cut -= 1
+            cut = shown.rfind(" ", later + 1, cut + 1) if " " in shown[later + 1 : cut + 1] else cut
+            yield Text(shown[:cut])
+            shown = " " * max(later, 2) + shown[cut:].lstrip(" ")
+        yield Text(shown)
+
+    # -- cards ----------------------------------------------------------------------------------------------------
+
+    def card(self, card: Card, shown: View) -> Iterator[Text]:
+        """Title, bar, rows, what else is on it."""
+        title, figure = self.ours("  ".join(card.title)), self.ours(card.figure)
+        gap = self.width - cell_len(title) - cell_len(figure)
+        if gap >= 2:
+            yield Text.assemble((title, "bold"), " " * gap, (figure, "bold"))
+        else:
+            yield from (Text(line.plain, "bold") for line in self.pieces((title, figure)))
+        if card.total_bytes:
+            line = Text()
+            for fill, cells in bar(card.segments, card.total_bytes, self.width):
+                line.append(glyph(fill, self.ascii_only) * cells, STYLES[fill])
+            yield line
+        yield from self.rows(card.rows, shown)
+        if card.beside:
+            lead = glyph(Fill.ELSE, self.ascii_only)
+            yield from self.pieces(card.beside, f"  {lead} besides: ", 4)
+
+    def rows(self, rows: Iterable[Row], shown: View) -> Iterator[Text]:
+        """Amounts in columns that line up over the whole screen."""
+        everything = [row for card in shown.cards for row in card.rows] + list(shown.report_rows)
+        cells = [[self.ours(row.kind), self.ours(row.part), row.basis, row.evidence] for row in everything]
+        widths = [max((cell_len(line[column]) for line in cells), default=0) for column in range(4)]
+        whole = max((len(row.amount.partition(".")[0]) for row in everything), default=0)
+        part = max((len(row.amount) - len(row.amount.partition(".")[0]) for row in everything), default=0)
+        for row in rows:
+            integer, point, fraction = row.amount.partition(".")
+            amount = (integer.rjust(whole) + point + fraction).ljust(whole + part)
+            texts = [row.kind, row.part, amount, row.basis, row.evidence]
+            columns = [widths[0], widths[1], whole + part, widths[2], widths[3]]
+            style = STYLES[row.fill] if row.fill else ""
+            line = Text.assemble("  ", (glyph(row.fill, self.ascii_only) if row.fill else " ", style), " ")
+            for text, width in zip(texts, columns, strict=True):
+                if width:
+                    safe = self.ours(text)
+                    line.append(
+                        safe + " " * (width - cell_len(safe) + 2), "bold" if row.fill == Fill.UNEXPLAINED else ""
+                    )
+            yield from self._with_note(line, row.note)
+
+    def _with_note(self, line: Text, note: str) -> Iterator[Text]:
+        """A row and its note: beside it, or under it where the screen is narrow."""
+        if not note:
+            yield line
+            return
+        column = line.cell_len
+        if self.width - column < NOTE_WIDTH:
+            yield line
+            yield from (Text(" " * 6 + text) for text in self.wrap(note, self.width - 6))
+            return
+        first, *rest = self.wrap(note, self.width - column)
+        yield line.append(first)
+        yield from (Text(" " * column + text) for text in rest)
+
+    # -- lists ----------------------------------------------------------------------------------------------------
+
+    def entries(
+        self, title: str, entries: tuple[Entry, ...], labels: bool = False, all_of_them: bool = True
+    ) -> Iterator[Text]:
+        """A section of points; a long one is cut with a count of what is not shown."""
+        if not entries:
+            return
+        if title:
+            yield Text(title, "bold")
+        most = len(entries) if all_of_them or len(entries) <= ENTRIES else ENTRIES - 1
+        width = max(cell_len(self.ours(entry.what)) for entry in entries) + 2 if labels else 0
+        for entry in entries[:most]:
+            text = " ".join(filter(None, (entry.why, f"[{entry.evidence}]" if entry.evidence else "")))
+            if labels:
+                lines = self.wrap(text, self.width - 2 - width)
+                yield Text("  " + self.ours(entry.what).ljust(width) + lines[0])
+                yield from (Text(" " * (2 + width) + line) for line in lines[1:])
+            else:
+                line = f"{entry.what}: {text}" if entry.what and text else entry.what or text
+                first, *rest = self.wrap(line, self.width - 2, self.width - 4)
+                yield Text("  " + first)
+                yield from (Text("    " + later) for later in rest)
+        if most < len(entries):
+            yield Text(self.ours(f"  … and {len(entries) - most} more; --evidence and --format json show all"), "dim")
+
+    def legend(self, shown: View) -> Iterator[Text]:
+        """Where each alias points to, and the line itself."""
+        if not shown.legend:
+            return
+        yield Text("Evidence", "bold")
+        width = max(len(cited.alias) for cited in shown.legend) + 2
+        for cited in shown.legend:
+            yield from self.hanging(
+                "  " + cited.alias.ljust(width),
+                "  ".join(filter(None, (cited.place, cited.time))),
+                2 + width,
+                2 + width,
+            )
+            for line in fold(cited.text, self.width - 2 - width, self.ascii_only) if cited.text else ():
+                yield Text(" " * (2 + width) + line)
+
+
+def _words(text: str) -> list[str]:
+    """Split at spaces where a line may break."""
+    words, start = [], 0
+    kept = {match.start() for match in KEPT_TOGETHER.finditer(text)}
+    for position, character in enumerate(text):
+        if character == " " and position not in kept:
+            words.append(text[start:position])
+            start = position + 1
+    return [word for word in [*words, text[start:]] if word]

@@ -1,0 +1,248 @@
+"""What the screens, Markdown and JSON of an answer say, for documents written out here."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from forensics.report import render_table
+
+MIB = 1024 * 1024
+
+Json = dict[str, Any]
+
+
+def line(
+    number: int, text: str, source: str = "server.log", time: str | None = "2026-11-15T11:07:21.171653+00:00"
+) -> Json:
+    return {
+        "source": source,
+        "digest": "sha256:0f",
+        "offset": number * 97,
+        "length": len(text),
+        "line": number,
+        "cursor": None,
+        "time": time,
+        "load_id": "a41f09c2",
+        "text": text,
+    }
+
+
+def logged(part: str, kind: str, mib: float, evidence: str, note: str | None = None) -> Json:
+    size = round(mib * MIB)
+    item: Json = {
+        "part": part,
+        "kind": kind,
+        "mib": mib,
+        "bytes": size,
+        "basis": "logged",
+        "bounds_mib": [mib - 0.005, mib + 0.005],
+        "bounds_bytes": [size - 5243, size + 5243],
+        "evidence": [evidence],
+    }
+    return item | ({"note": note} if note else {})
+
+
+def runtime(mib: int, low: int, high: int) -> Json:
+    return {
+        "part": "runtime",
+        "kind": "runtime",
+        "mib": float(mib),
+        "bytes": mib * MIB,
+        "basis": "inferred",
+        "bounds_mib": [low, high],
+        "bounds_bytes": [low * MIB, high * MIB],
+        "evidence": ["calibration-h200"],
+        "note": "H200 / 580 / CUDA 13",
+    }
+
+
+def device(index: int, measured: int | None, items: list[Json], **more: Any) -> Json:
+    attributed = sum(item["bytes"] for item in items)
+    low = sum(item["bounds_bytes"][0] for item in items)
+    high = sum(item["bounds_bytes"][1] for item in items)
+    result: Json = {
+        "device": f"CUDA{index}",
+        "where": "card",
+        "gpu_index": index,
+        "gpu_uuid": f"GPU-0000000{index}",
+        "pci_bus_id": f"00000000:00:0{6 + index}.0",
+        "pid": 5226,
+        "joined_by": "pid",
+        "join_scope": "exact",
+        "measured_mib": measured,
+        "measured_at": None,
+        "measured_by": None,
+        "items": items,
+        "attributed_mib": attributed / MIB,
+        "attributed_bytes": attributed,
+        "unexplained_mib": None,
+        "unexplained_bounds_mib": None,
+    }
+    if measured is not None:
+        result |= {
+            "measured_bytes": measured * MIB,
+            "measured_at": "2026-11-15T11:07:28.402000+00:00",
+            "measured_by": "process",
+            "unexplained_mib": measured - attributed / MIB,
+            "unexplained_bytes": measured * MIB - attributed,
+            "unexplained_bounds_mib": [measured - high / MIB, measured - low / MIB],
+            "unexplained_bounds_bytes": [measured * MIB - high, measured * MIB - low],
+        }
+    return result | more
+
+
+def host(name: str, items: list[Json]) -> Json:
+    return {
+        "device": name,
+        "where": "host",
+        "items": items,
+        "attributed_bytes": sum(item["bytes"] for item in items),
+    }
+
+
+def card(index: int, used: int, holders: list[Json], total: int = 143771) -> Json:
+    held = sum(holder["mib"] for holder in holders)
+    return {
+        "gpu_uuid": f"GPU-0000000{index}",
+        "pci_bus_id": f"00000000:00:0{6 + index}.0",
+        "gpu_index": index,
+        "name": "NVIDIA H200",
+        "at": "2026-11-15T11:07:28.402000+00:00",
+        "total_mib": total,
+        "reserved_mib": 616,
+        "used_mib": used,
+        "free_mib": total - 616 - used,
+        "rest_mib": used - held,
+        "holders": holders,
+    }
+
+
+def load(devices: list[Json], **more: Any) -> Json:
+    return {
+        "load_id": "a41f09c2",
+        "engine": "llama-server",
+        "engine_version": "b11434",
+        "model": "/srv/models/Qwen3.6-27B-Q4_0.gguf",
+        "unit": None,
+        "pid": 5226,
+        "begun_at": "2026-11-15T11:07:17.150000+00:00",
+        "ready_at": "2026-11-15T11:07:27.333000+00:00",
+        "ended_at": None,
+        "end_reason": None,
+        "devices": devices,
+        "self_report": None,
+        "gap": None,
+        "findings": [],
+    } | more
+
+
+def document(loads: list[Json], **more: Any) -> Json:
+    return {
+        "schema": "forensics.explain-vram/1",
+        "cards": [],
+        "loads": loads,
+        "ambiguous": [],
+        "missing": [],
+        "evidence": {},
+    } | more
+
+
+def two_cards() -> Json:
+    """A target over two cards, its MTP context on the second, its vision tower on the first."""
+    first = [
+        logged("vision", "compute", 28.30, "b10"),
+        logged("target", "weights", 6742.14, "b1"),
+        logged("target", "kv_cache", 4352.00, "b2", "262144 cells, q8_0"),
+        logged("target", "recurrent_state", 389.65, "b4"),
+        logged("target", "compute", 2259.14, "b5"),
+        logged("vision", "weights", 639.55, "b9"),
+        runtime(592, 586, 598),
+    ]
+    second = [
+        logged("target", "weights", 8042.28, "b11"),
+        logged("target", "kv_cache", 4352.00, "b12", "262144 cells, q8_0"),
+        logged("target", "recurrent_state", 358.48, "b14"),
+        logged("target", "compute", 2169.13, "b15"),
+        logged("mtp", "kv_cache", 1024.00, "b16", "262144 cells, f16"),
+        logged("mtp", "compute", 1226.06, "b17"),
+        runtime(592, 586, 598),
+    ]
+    mine = {"pid": 5226, "process": "/usr/local/bin/llama-server", "load_id": "a41f09c2"}
+    other = {"pid": 4711, "process": "/usr/bin/python3", "mib": 512, "load_id": None}
+    return document(
+        [
+            load(
+                [
+                    device(0, 15002, first),
+                    device(1, 17770, second),
+                    host("CPU_Mapped", [logged("target", "weights", 417.30, "h1")]),
+                    host(
+                        "CUDA_Host",
+                        [logged("target", "compute", 1125.16, "h2"), logged("mtp", "compute", 1074.07, "h3")],
+                    ),
+                ],
+                summary={
+                    "speculation": "draft-mtp, depth 4, context on CUDA1 only",
+                    "notes": ["vision tower on CUDA0"],
+                },
+            )
+        ],
+        cards=[card(0, 15015, [mine | {"mib": 15002}]), card(1, 18295, [mine | {"mib": 17770}, other])],
+        set_aside=[
+            {
+                "what": "fit dry-run figures",
+                "why": "planned, not allocated",
+                "mib": None,
+                "count": 12,
+                "evidence": ["f1", "f2"],
+            },
+            {
+                "what": "worst-case estimate of the vision tower, 669.15 MiB",
+                "why": "667.85 was allocated",
+                "mib": 669.15,
+                "count": 1,
+                "load_id": "a41f09c2",
+                "evidence": ["f3"],
+            },
+            {
+                "what": "memory table at exit",
+                "why": 'its "unaccounted" 1295 + 2894 is vision, MTP and runtime',
+                "mib": None,
+                "count": 1,
+                "evidence": ["f4"],
+            },
+        ],
+        evidence={
+            "b1": line(153, "0.04.171.371 I load_tensors:        CUDA0 model buffer size =  6742.14 MiB"),
+            "b11": line(154, "0.04.171.372 I load_tensors:        CUDA1 model buffer size =  8042.28 MiB"),
+            "b2": line(173, "0.07.201.214 I llama_kv_cache:      CUDA0 KV buffer size =  4352.00 MiB"),
+            "b12": line(174, "0.07.203.165 I llama_kv_cache:      CUDA1 KV buffer size =  4352.00 MiB"),
+            "b4": line(178, "0.07.204.782 I llama_memory_recurrent:      CUDA0 RS buffer size =   389.65 MiB"),
+            "b14": line(179, "0.07.205.045 I llama_memory_recurrent:      CUDA1 RS buffer size =   358.48 MiB"),
+            "b5": line(187, "0.07.956.895 I sched_reserve:      CUDA0 compute buffer size =  2259.14 MiB"),
+            "b15": line(188, "0.07.956.933 I sched_reserve:      CUDA1 compute buffer size =  2169.13 MiB"),
+            "b16": line(210, "0.08.290.546 I llama_kv_cache:      CUDA1 KV buffer size =  1024.00 MiB"),
+            "b9": line(246, "0.09.112.001 I load_hparams: model size:         639.55 MiB"),
+            "b10": line(253, "0.09.307.787 I reserve_compute_meta:      CUDA0 compute buffer size =    28.30 MiB"),
+            "b17": line(264, "0.10.152.065 I sched_reserve:      CUDA1 compute buffer size =  1226.06 MiB"),
+            "f1": line(20, "0.01.314.032 I common_memory_breakdown_print: | memory breakdown [MiB] |  total     free"),
+            "f3": line(
+                16,
+                "0.00.743.841 I srv    load_model: [mtmd] estimated worst-case memory usage of mmproj is 669.15 MiB "
+                "(took 15.26 ms)",
+            ),
+            "calibration-h200": {"source": "calibration table", "line": None, "offset": None, "text": ""},
+        },
+    )
+
+
+def screen(answer: Json, width: int = 80, colour: bool = False, encoding: str = "utf-8", **more: Any) -> str:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
+    console = Console(file=file, width=width, force_terminal=colour, color_system="standard" if colour else None)
+    render_table(answer, console, **more)
+    file.flush()
+    assert isinstance(file.buffer, io.BytesIO)
+    return file.buffer.getvalue().decode(encoding)

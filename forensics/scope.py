@@ -195,7 +195,8 @@ class _Machine:
                 return
             suspect = ""
         if process is not None:
-            process.last = line
+            if "process" not in effects:
+                process.last = line
             if line.prefix.present:
                 process.prefixes = True
         if "load" in effects:
@@ -337,6 +338,8 @@ class _Machine:
         process = group.children.get(tag) if tag is not None else group.own.get(key)
         if process is None or process.load is None:
             return
+        if process.load.announced_by_parent and process.first is process.last:
+            return  # the child that its supervisor has just spawned says its first words
         clock = elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
         if clock is not None and process.last_clock is not None and clock >= process.last_clock:
             return  # judged by _implausible: a life does not begin in the middle of its own clock
@@ -458,6 +461,7 @@ class _Machine:
             if old is not None and old.load is not None and old.load.open:
                 self._end(old.load, line, "unknown")
             group.children[str(key)] = process
+            process.last = line
             load = self._open(process, line, process.label)
             load.label = process.label
             load.announced_by_parent = True

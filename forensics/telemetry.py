@@ -25,6 +25,10 @@ QUARTER_US = 15 * 60 * 1_000_000
 SLACK_US = 2_500_000
 """How far a life seen in samples may stick out of the life that the log shows."""
 
+EDGE_US = 300_000
+COVERED = 0.8
+"""A life that is only known by its time needs this share of its samples inside it, give or take an edge."""
+
 
 @dataclass(frozen=True, slots=True)
 class CardSample:
@@ -214,7 +218,7 @@ def lives(processes: Sequence[Process]) -> dict[int, Life]:
     found: dict[int, Life] = {}
     for process in processes:
         begin = process.first.time_us
-        if begin is not None and process.first.prefix.clock:
+        if begin is not None and process.first.prefix.clock and process.parent is None:
             clock = elapsed_us(process.first.prefix.clock[0])
             begin -= min(clock or 0, 60_000_000)
         end = None
@@ -332,10 +336,7 @@ def _join_by_life(
         for pid, holders in free.items():
             if relayed and process.group.stream.trusted and pid == process.group.stream.pid:
                 continue
-            first = min(one.first_us for one in holders)
-            last = max(one.last_us for one in holders)
-            inside = first >= life.begin_us - SLACK_US and (life.end_us is None or last <= life.end_us + SLACK_US)
-            if inside and all(_named(one, program) for one in holders):
+            if _covered(holders, life) >= COVERED and all(_named(one, program) for one in holders):
                 fits.setdefault(id(process), set()).add(pid)
     claims: dict[int, list[int]] = {}
     for process_key, pids in fits.items():
@@ -345,6 +346,14 @@ def _join_by_life(
         pids = {pid for pid in fits.get(id(process), set()) if claims[pid] == [id(process)]}
         if len(pids) == 1 and len(fits[id(process)]) == 1:
             joins[id(process)] = Join(tuple(free[pids.pop()]), "overlap of lives", "inferred")
+
+
+def _covered(holders: Sequence[Holder], life: Life) -> float:
+    """Which share of the samples of a pid lies inside a life."""
+    begin = -(1 << 62) if life.begin_us is None else life.begin_us - EDGE_US
+    end = 1 << 62 if life.end_us is None else life.end_us + EDGE_US
+    times = [one.at_us for holder in holders for one in holder.samples]
+    return sum(begin <= at <= end for at in times) / len(times)
 
 
 def _overlaps(holder: Holder, life: Life) -> bool:

@@ -1,0 +1,313 @@
+"""Evidence in, a case in DuckDB out: read, scan, own, join, store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from .catalogue import Catalogue
+from .lives import Owned, content_id
+from .measure import Measured, anchor, card_id, measure
+from .records import Block, CardSamples, HolderSamples, Source, read_inputs
+from .scan import Line, ScanCounts, Scanner
+from .schema import TABLES, arrow_table, ddl
+from .scope import Ownership, assign
+from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
+
+__all__ = ["Evidence", "read_evidence", "store"]
+
+
+@dataclass
+class Evidence:
+    """Everything that was read and found, before it becomes tables."""
+
+    catalogue: Catalogue
+    sources: list[Source] = field(default_factory=list)
+    ownership: Ownership = field(default_factory=Ownership)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    joins: dict[int, Join] = field(default_factory=dict)
+    counts: dict[str, ScanCounts] = field(default_factory=dict)
+    measured: Measured = field(default_factory=Measured)
+    at_us: int | None = None
+
+
+def read_evidence(
+    inputs: Sequence[str | Path],
+    catalogue: Catalogue,
+    *,
+    tz_us: int | None = None,
+    at_us: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Evidence:
+    """Read inputs and give each line to its owner.
+
+    Args:
+        inputs: Files and folders; `-` is standard input.
+        catalogue: Programs and patterns.
+        tz_us: Offset of printed telemetry times from UTC, if the user knows it.
+        at_us: A moment that is asked for.
+        on_progress: Called with bytes read and bytes in all.
+    """
+    scanner = Scanner(catalogue)
+    evidence = Evidence(catalogue, at_us=at_us)
+    lines: list[Line] = []
+    cards: list[CardSamples] = []
+    holders: list[HolderSamples] = []
+    for piece in read_inputs(inputs, on_progress=on_progress):
+        if isinstance(piece, Block):
+            lines.extend(scanner.scan(piece))
+        elif isinstance(piece, CardSamples):
+            cards.append(piece)
+        elif isinstance(piece, HolderSamples):
+            holders.append(piece)
+        else:
+            evidence.sources.append(piece)
+    evidence.counts = scanner.counts
+    evidence.ownership = assign(lines, catalogue)
+    evidence.telemetry = gather(cards, holders)
+    processes = evidence.ownership.processes
+    zone_known = bool(cards or holders) and all(one.zone_known for one in [*cards, *holders])
+    infer_zone(evidence.telemetry, processes, tz_us, zone_known)
+    evidence.joins = join_processes(evidence.telemetry, processes, catalogue)
+    anchor(processes, evidence.telemetry, catalogue, evidence.joins)
+    evidence.measured = measure(
+        evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue, evidence.at_us
+    )
+    return evidence
+
+
+def line_id(line: Line, roots: dict[str, str]) -> str:
+    """Identity of a line: the source's digest and the offset in it."""
+    return "E" + content_id(roots.get(line.source, line.source), line.offset)
+
+
+def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection) -> None:
+    """Write all tables of a case."""
+    connection.execute(ddl())
+    for name, rows in _rows(evidence).items():
+        if rows:
+            arrow = arrow_table(name, rows)
+            connection.register("incoming", arrow)
+            connection.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')
+            connection.unregister("incoming")
+
+
+def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
+    roots = {source.name: source.digest.root for source in evidence.sources}
+    for source in evidence.sources:
+        rows["source"].append(
+            {
+                "source_id": source.name,
+                "format": source.format,
+                "size_bytes": source.digest.size,
+                "digest": source.digest.root,
+                "records": source.records,
+            }
+        )
+        rows["problem"].extend(
+            {
+                "source_id": source.name,
+                "severity": problem.severity,
+                "what": problem.what,
+                "remedy": problem.remedy,
+                "count": problem.count,
+            }
+            for problem in source.problems
+        )
+    for name, counts in evidence.counts.items():
+        rows["scan_count"].append(
+            {
+                "source_id": name,
+                "records": counts.records,
+                "size_bytes": counts.bytes,
+                "hit": counts.hit,
+                "read": counts.read,
+                "missed": counts.missed,
+                "sized": counts.sized,
+                "sized_read": counts.sized_read,
+                "carried": counts.carried,
+            }
+        )
+        rows["unread"].extend(
+            {
+                "line_id": "E" + content_id(roots.get(name, name), one.offset),
+                "source_id": name,
+                "offset": one.offset,
+                "length": one.length,
+                "template": re.sub(r"\d+", "#", one.text),
+                "text": one.text,
+            }
+            for one in counts.unread
+        )
+    for owned in evidence.ownership.owned:
+        _line_rows(rows, owned, roots)
+    _life_rows(rows, evidence, roots)
+    for row in (
+        *evidence.measured.devices,
+        *evidence.measured.measures,
+        *evidence.measured.runtimes,
+        *evidence.measured.cards,
+    ):
+        rows[row.table].append(dict(vars(row)))
+    _telemetry_rows(rows, evidence)
+    return rows
+
+
+def _line_rows(rows: dict[str, list[dict[str, object]]], owned: Owned, roots: dict[str, str]) -> None:
+    line = owned.line
+    event = line.matched.event
+    identity = line_id(line, roots)
+    believed = not owned.suspect and line.carried_by is None
+    load_id = owned.load.load_id if owned.load else None
+    process_id = owned.process.process_id if owned.process else None
+    bound = owned.process.writer_variables.get((line.prefix.tag, "device")) if owned.process else None
+    rows["line"].append(
+        {
+            "line_id": identity,
+            "source_id": line.source,
+            "offset": line.offset,
+            "length": line.length,
+            "ordinal": line.order,
+            "time_us": line.time_us,
+            "cursor": line.cursor,
+            "host": line.stream.host,
+            "boot": line.stream.boot,
+            "unit": line.stream.unit,
+            "program": line.pattern.program,
+            "pattern": line.pattern.name,
+            "event": event.table,
+            "process_id": process_id,
+            "load_id": load_id,
+            "part": owned.part,
+            "phase": owned.phase,
+            "scope": owned.scope,
+            "rule": owned.rule,
+            "candidates": " ".join(one.load_id for one in owned.candidates) or None,
+            "suspect": owned.suspect or None,
+            "text": line.text,
+        }
+    )
+    row: dict[str, object] = {
+        ("event_scope" if name == "scope" else name): value for name, value in vars(event).items()
+    }
+    row.update(
+        line_id=identity,
+        ordinal=line.order,
+        time_us=line.time_us,
+        process_id=process_id,
+        load_id=load_id,
+        part=owned.part,
+        phase=owned.phase,
+        scope=owned.scope,
+        writer=line.prefix.tag,
+        writer_device=None if bound is None else str(bound),
+        believed=believed,
+    )
+    rows[event.table].append(row)
+
+
+def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roots: dict[str, str]) -> None:
+    loads = sorted(evidence.ownership.loads, key=lambda one: (one.begun.time_us or 0, one.begun.order))
+    numbers = {id(load): number for number, load in enumerate(loads, 1)}
+    for process in evidence.ownership.processes:
+        stream = process.first.stream
+        join = evidence.joins.get(id(process))
+        pids = {holder.pid for holder in join.holders} if join else set()
+        rows["process"].append(
+            {
+                "process_id": process.process_id,
+                "program": process.program,
+                "version": process.version,
+                "verbosity": process.verbosity,
+                "host": stream.host,
+                "boot": stream.boot,
+                "unit": stream.unit,
+                "pid": process.pid if process.pid is not None else (pids.pop() if len(pids) == 1 else None),
+                "label": process.label or process.tag,
+                "begun_us": process.first.time_us,
+                "ended_us": process.ended.time_us if process.ended else None,
+                "arguments": " ".join(process.arguments) or None,
+            }
+        )
+        for load in process.loads:
+            rows["load"].append(
+                {
+                    "load_id": load.load_id,
+                    "process_id": process.process_id,
+                    "number": numbers[id(load)],
+                    "engine": load.engine,
+                    "model": load.names.get("path") or load.model or load.names.get("file") or load.label,
+                    "label": load.label or load.names.get("name"),
+                    "begun_us": load.begun.time_us,
+                    "ready_us": load.ready.time_us if load.ready else None,
+                    "closing_us": load.closing.time_us if load.closing else None,
+                    "ended_us": load.ended.time_us if load.ended else None,
+                    "end_reason": load.end_reason,
+                    "begun_line": line_id(load.begun, roots),
+                    "ready_line": line_id(load.ready, roots) if load.ready else None,
+                    "ended_line": line_id(load.ended, roots) if load.ended else None,
+                    "implied": load.implied,
+                }
+            )
+            rows["phase"].extend(
+                {"load_id": load.load_id, "phase": phase, "at_us": line.time_us, "line_id": line_id(line, roots)}
+                for phase, line in load.phases
+            )
+            rows["item"].extend(
+                {
+                    "load_id": load.load_id,
+                    "process_id": process.process_id,
+                    "line_id": line_id(item.line, roots),
+                    "logged": item.device,
+                    "part": item.part,
+                    "kind": item.kind,
+                    "size_bytes": item.size_bytes,
+                    "bound_bytes": item.bound_bytes,
+                    "basis": item.basis,
+                    "mark": item.mark,
+                    "why": item.why,
+                    "superseded_by": line_id(item.superseded_by.line, roots) if item.superseded_by else None,
+                    "at_us": item.line.time_us,
+                }
+                for item in load.items
+            )
+
+
+def _telemetry_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence) -> None:
+    owner = {id(holder): key for key, join in evidence.joins.items() for holder in join.holders}
+    processes = {id(process): process.process_id for process in evidence.ownership.processes}
+    for card in evidence.telemetry.cards:
+        rows["card_sample"].extend(
+            {
+                "card_id": card_id(card),
+                "at_us": one.at_us,
+                "total_bytes": one.total,
+                "used_bytes": one.used,
+                "free_bytes": one.free,
+                "reserved_bytes": one.reserved,
+                "source_id": one.source,
+                "offset": one.offset,
+                "length": one.length,
+            }
+            for one in card.samples
+        )
+    for holder in evidence.telemetry.holders:
+        rows["holder_sample"].extend(
+            {
+                "card_id": card_id(holder.card),
+                "pid": holder.pid,
+                "name": holder.name,
+                "at_us": one.at_us,
+                "used_bytes": one.used,
+                "process_id": processes.get(owner.get(id(holder), 0)),
+                "source_id": one.source,
+                "offset": one.offset,
+                "length": one.length,
+            }
+            for one in holder.samples
+        )

@@ -1,0 +1,382 @@
+"""Choose the measurement of each load at a named moment, and what its process holds that no line names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .catalogue import Catalogue
+from .clocks import elapsed_us
+from .lives import Load, Process, content_id
+from .places import Joined, Place, card_of, place_of
+from .rows import CardRow, DeviceRow, MeasureRow, RuntimeRow
+from .telemetry import Card, Holder, HolderSample, Join, Telemetry, load_window
+from .units import MIB
+
+__all__ = ["Measured", "anchor", "card_id", "measure", "telemetry_line_id"]
+
+SETTLE_US = 700_000
+"""A sample so soon after a sleep began may still show what is being freed."""
+
+
+@dataclass
+class Measured:
+    """Rows that join loads to cards."""
+
+    devices: list[DeviceRow] = field(default_factory=list)
+    measures: list[MeasureRow] = field(default_factory=list)
+    runtimes: list[RuntimeRow] = field(default_factory=list)
+    cards: list[CardRow] = field(default_factory=list)
+
+
+def card_id(card: Card) -> str:
+    """Identity of a card: UUID, else bus id, else index."""
+    return card.uuid or card.pci_bus_id or f"index {card.index}"
+
+
+def telemetry_line_id(source: str, offset: int) -> str:
+    """Identity of a row of telemetry."""
+    return "T" + content_id(source, offset)
+
+
+def anchor(processes: Sequence[Process], telemetry: Telemetry, catalogue: Catalogue, joins: dict[int, Join]) -> None:
+    """Give wall times to processes whose log has only a clock of its own, where one life in the samples is theirs.
+
+    If the lives in the log and those in the samples are equally many, they are joined in order; else none is.
+    """
+    for program in catalogue.programs:
+        mine = [
+            one
+            for one in processes
+            if one.program == program.name and one.first.time_us is None and one.loads and id(one) not in joins
+        ]
+        taken = {id(holder) for join in joins.values() for holder in join.holders}
+        lives: dict[int, list[Holder]] = {}
+        for holder in telemetry.holders:
+            named = holder.name is None or any(one.search(holder.name) for one in program.process_names)
+            if named and id(holder) not in taken:
+                lives.setdefault(holder.pid, []).append(holder)
+        if not mine or len(mine) != len(lives):
+            continue
+        ordered = sorted(lives.values(), key=lambda one: min(holder.first_us for holder in one))
+        for process, holders in zip(mine, ordered, strict=True):
+            first = min(holder.first_us for holder in holders)
+            _set_times(process, first, holders[0])
+            joins[id(process)] = Join(tuple(holders), "order of lives; the log has no wall time", "inferred")
+
+
+def _set_times(process: Process, first_us: int, holder: Holder) -> None:
+    """Place a process's own clock so that its memory appears between two samples: the earliest such place."""
+    gaps = [b.at_us - a.at_us for a, b in zip(holder.samples, holder.samples[1:], strict=False)]
+    interval = sorted(gaps)[len(gaps) // 2] if gaps else 1_000_000
+    lines = [one for one in process.group.lines if one.prefix.clock]
+    clocks = [clock for one in lines if (clock := elapsed_us((one.prefix.clock or ("",))[0])) is not None]
+    if not clocks:
+        return
+    touched = next(
+        (elapsed_us(one.prefix.clock[0]) for one in lines if one.prefix.clock and one.pattern.event.table == "device_seen"),
+        clocks[0],
+    )
+    zero = first_us - interval - (touched or 0)
+    own = {id(load.begun) for load in process.loads}
+    del own
+    begin, end = process.first.order, process.last.order if process.last else process.first.order
+    for line in lines:
+        clock = elapsed_us((line.prefix.clock or ("",))[0])
+        if clock is not None and begin <= line.order <= end:
+            line.time_us = zero + clock
+
+
+def measure(
+    loads: Sequence[Load],
+    telemetry: Telemetry,
+    joins: Mapping[int, Join],
+    catalogue: Catalogue,
+    at_us: int | None = None,
+) -> Measured:
+    """Join loads to cards and pick their samples.
+
+    Args:
+        loads: All loads.
+        telemetry: Cards and holders in UTC.
+        joins: Holders of each process, by id() of it.
+        catalogue: Programs, for device names and calibration.
+        at_us: A moment asked for, beside `last` and `ready`.
+    """
+    found = Measured(
+        cards=[
+            CardRow(
+                card_id=card_id(one),
+                gpu_uuid=one.uuid,
+                gpu_index=one.index,
+                pci_bus_id=one.pci_bus_id,
+                name=one.name,
+                driver=one.driver,
+            )
+            for one in telemetry.cards
+        ]
+    )
+    seen: set[tuple[str, str, str]] = set()
+    for load in loads:
+        program = catalogue.program(load.engine)
+        places = [place_of(name, program, load) for name in _names(load, program.devices)]
+        on_cards = sorted({device for place in places if place.where == "card" for device in place.devices})
+        join = joins.get(id(load.process))
+        cards: dict[str, Joined] = {
+            device: card_of(device, on_cards, load.process, telemetry, join) for device in on_cards
+        }
+        for device, joined in _bare(load, telemetry, join, cards).items():
+            cards[device] = joined
+            places.append(Place(device, (device,), "card", False))
+        for place in places:
+            for device in place.devices:
+                key = (load.process.process_id, place.logged, device)
+                if key in seen:
+                    continue
+                seen.add(key)
+                found.devices.append(_device_row(load, place, device, cards.get(device)))
+        for device, joined in cards.items():
+            if joined.card is not None:
+                _measure_device(found, load, device, joined, join, telemetry, at_us, loads)
+                _runtime(found, load, device, joined, catalogue)
+            elif any(item.mark == "counted" for item in load.items):
+                _calibrated(found, load, device, None, catalogue)
+    return found
+
+
+def _names(load: Load, entries: Iterable[Mapping[str, object]]) -> list[str]:
+    """Device names of a load's ledger, and of the ranks that its writers are bound to."""
+    names = {item.device for item in load.items if item.mark == "counted"}
+    bound = {str(value) for (_, name), value in load.process.writer_variables.items() if name == "device"}
+    if bound:
+        names.discard("")
+    del entries
+    return sorted(names | bound)
+
+
+def _bare(
+    load: Load, telemetry: Telemetry, join: Join | None, cards: Mapping[str, Joined]
+) -> dict[str, Joined]:
+    """Cards that the process holds without any item of the log: bare contexts."""
+    if join is None or not cards or any(one.card is None for one in cards.values()):
+        return {}
+    known = {id(one.card) for one in cards.values()}
+    begin, _, end = load_window(load)
+    found: dict[str, Joined] = {}
+    for holder in join.holders:
+        if id(holder.card) in known or not holder.between(begin, end):
+            continue
+        known.add(id(holder.card))
+        name = f"GPU {holder.card.index}" if holder.card.index is not None else card_id(holder.card)
+        found[name] = Joined(holder.card, (holder,), join.by, join.scope)
+    del telemetry
+    return found
+
+
+def _device_row(load: Load, place: Place, device: str, joined: Joined | None) -> DeviceRow:
+    buses = {seen.device: seen.pci_bus_id for seen in load.process.devices if seen.pci_bus_id}
+    card = joined.card if joined else None
+    return DeviceRow(
+        process_id=load.process.process_id,
+        logged=place.logged,
+        device=device,
+        place=place.where,
+        spread=place.spread,
+        card_id=card_id(card) if card else None,
+        pci_bus_id=buses.get(device) or (card.pci_bus_id if card else None),
+        joined_by=joined.by if joined and card else None,
+        join_scope=joined.scope if joined and card else None,
+    )
+
+
+def _measure_device(
+    found: Measured,
+    load: Load,
+    device: str,
+    joined: Joined,
+    join: Join | None,
+    telemetry: Telemetry,
+    at_us: int | None,
+    loads: Sequence[Load],
+) -> None:
+    begin, ready, closing = load_window(load)
+    card = joined.card
+    assert card is not None
+    scope = "exact" if joined.scope == "exact" and join is not None and join.scope == "exact" else "inferred"
+    by = f"{join.by}; {joined.by}" if join else joined.by
+    if joined.holders:
+        def pick(samples: list[HolderSample], last: bool) -> HolderSample | None:
+            usable = [one for one in samples if one.used is not None]
+            return (usable[-1] if last else usable[0]) if usable else None
+
+        served = [one for holder in joined.holders for one in holder.between(ready, closing)] if load.ready else []
+        asleep = _asleep(load)
+        awake = [one for one in served if not any(low <= one.at_us < high for low, high in asleep)]
+        first = pick(awake, last=False)
+        chosen = {"last": pick(awake, last=True), "ready": first}
+        if load.ready and not awake:
+            # None between ready and clean-up: the last one after everything was allocated shows the same.
+            allocated = [item.line.time_us for item in load.items if item.mark == "counted" and item.line.time_us]
+            after = max(allocated, default=None)
+            full = [one for holder in joined.holders for one in holder.between(after, closing)] if after else []
+            chosen["last"] = pick(full, last=True)
+        if asleep:
+            low, high = asleep[-1]
+            chosen["asleep"] = pick([one for one in served if low + SETTLE_US <= one.at_us < high], last=True)
+        if at_us is not None:
+            before = [one for holder in joined.holders for one in holder.between(begin, at_us + 1)]
+            recent = pick(before, last=True)
+            ended = load.ended.time_us if load.ended else None
+            if recent is not None and at_us - recent.at_us <= 60_000_000 and (ended is None or at_us < ended):
+                chosen["at"] = recent
+        for moment, sample in chosen.items():
+            if sample is None or sample.used is None:
+                continue
+            holder = next(one for one in joined.holders if sample in one.samples)
+            found.measures.append(
+                MeasureRow(
+                    load_id=load.load_id,
+                    moment=moment,
+                    device=device,
+                    card_id=card_id(card),
+                    pid=holder.pid,
+                    at_us=sample.at_us,
+                    measured_bytes=sample.used,
+                    measured_by="process",
+                    joined_by=by,
+                    join_scope=scope,
+                    rounding_bytes=MIB // 2,
+                    ready_bytes=first.used if first else None,
+                    line_id=telemetry_line_id(sample.source, sample.offset),
+                )
+            )
+        return
+    if any(one.card is card for one in telemetry.holders):
+        return  # processes were sampled and none of them is provably this one: the card's total would be a guess
+    _measure_card(found, load, device, card, by, at_us, loads, begin, ready, closing)
+
+
+def _measure_card(
+    found: Measured,
+    load: Load,
+    device: str,
+    card: Card,
+    by: str,
+    at_us: int | None,
+    loads: Sequence[Load],
+    begin: int | None,
+    ready: int | None,
+    closing: int | None,
+) -> None:
+    """Without figures by process: the card's use, less what it had before the load."""
+    begins = load.process.first.time_us if load.process.first.time_us is not None else begin
+    inside = [
+        one
+        for one in card.samples
+        if one.used is not None
+        and (ready is None or one.at_us >= ready)
+        and (closing is None or one.at_us < closing)
+    ]
+    if load.ready is None and load.items == []:
+        return
+    base = card.at(begins - 1) if begins is not None else None
+    for moment, sample in {
+        "last": inside[-1] if inside else None,
+        "ready": inside[0] if inside else None,
+        "at": card.at(at_us) if at_us is not None else None,
+    }.items():
+        if sample is None or sample.used is None:
+            continue
+        less = base.used if base is not None and base.used is not None else None
+        found.measures.append(
+            MeasureRow(
+                load_id=load.load_id,
+                moment=moment,
+                device=device,
+                card_id=card_id(card),
+                pid=None,
+                at_us=sample.at_us,
+                measured_bytes=sample.used - (less or 0),
+                measured_by="card_less_baseline" if less is not None else "card",
+                joined_by=by,
+                join_scope="inferred",
+                rounding_bytes=MIB,
+                ready_bytes=None,
+                line_id=telemetry_line_id(sample.source, sample.offset),
+            )
+        )
+    del loads
+
+
+def _asleep(load: Load) -> list[tuple[int, int]]:
+    """Spans in which a load that sleeps inside its life is asleep: µs UTC."""
+    spans: list[tuple[int, int]] = []
+    since: int | None = None
+    for phase, line in load.phases:
+        if line.time_us is None:
+            continue
+        if phase == "asleep":
+            since = line.time_us
+        elif since is not None:
+            spans.append((since, line.time_us))
+            since = None
+    if since is not None:
+        spans.append((since, 1 << 62))
+    return spans
+
+
+def _runtime(found: Measured, load: Load, device: str, joined: Joined, catalogue: Catalogue) -> None:
+    """The bare process: measured while a load of it sleeps, else from the calibration table."""
+    for one in load.process.loads:
+        if one.end_reason != "sleep" or one.ended is None or one.ended.time_us is None:
+            continue
+        following = [other for other in load.process.loads if other.number > one.number]
+        end = following[0].begun.time_us if following else None
+        if end is None and load.process.ended is not None:
+            end = load.process.ended.time_us
+        samples = [
+            sample
+            for holder in joined.holders
+            for sample in holder.between(one.ended.time_us + SETTLE_US, end)
+            if sample.used is not None
+        ]
+        if samples:
+            sample = samples[-1]
+            size = sample.used or 0
+            found.runtimes.append(
+                RuntimeRow(
+                    load_id=load.load_id,
+                    device=device,
+                    size_bytes=size,
+                    low_bytes=size - MIB // 2,
+                    high_bytes=size + MIB // 2,
+                    basis="measured",
+                    origin="the same process while it slept without a load",
+                    line_id=telemetry_line_id(sample.source, sample.offset),
+                )
+            )
+            return
+    _calibrated(found, load, device, joined.card, catalogue)
+
+
+def _calibrated(found: Measured, load: Load, device: str, card: Card | None, catalogue: Catalogue) -> None:
+    for entry in catalogue.program(load.engine).runtimes:
+        if not re.search(entry["card"], (card.name if card else None) or ""):
+            continue
+        if card is not None and card.driver is not None and not re.match(entry["driver"], card.driver):
+            continue
+        low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
+        found.runtimes.append(
+            RuntimeRow(
+                load_id=load.load_id,
+                device=device,
+                size_bytes=(low + high) // 2,
+                low_bytes=low,
+                high_bytes=high,
+                basis="inferred",
+                origin=f"calibration for {entry['card'].replace('.*', 'any card')}, {entry['engine']}: {entry['origin']}",
+                line_id=None,
+            )
+        )
+        return

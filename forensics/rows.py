@@ -1,0 +1,284 @@
+"""The tables that are not event types: one dataclass a table, one meaning a column. DDL is made from these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+__all__ = ["ROW_TYPES", "Row"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of a table."""
+
+    table: ClassVar[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRow(Row):
+    """One input as it was read."""
+
+    table: ClassVar[str] = "source"
+    source_id: Annotated[str, "Name of the source as given."]
+    format: Annotated[str, "Format that its content showed."]
+    size_bytes: Annotated[int, "Bytes after decompression."]
+    digest: Annotated[str, "Root of the digests of its 1 MiB chunks."]
+    records: Annotated[int, "Records found in it."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemRow(Row):
+    """Something that a reader or the analysis met, with what to do."""
+
+    table: ClassVar[str] = "problem"
+    source_id: Annotated[str, "Source it was met in."]
+    severity: Annotated[str, "note, loss or error."]
+    what: Annotated[str, "What was met."]
+    remedy: Annotated[str, "What to do."]
+    count: Annotated[int, "How often."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineRow(Row):
+    """A record that a pattern read, by its address, with its owner."""
+
+    table: ClassVar[str] = "line"
+    line_id: Annotated[str, "Identity made of source digest and offset."]
+    source_id: Annotated[str, "Source."]
+    offset: Annotated[int, "Byte offset in the source after decompression."]
+    length: Annotated[int, "Bytes."]
+    ordinal: Annotated[int, "Place among all matched lines."]
+    time_us: Annotated[int | None, "µs since the epoch, UTC."]
+    cursor: Annotated[str | None, "Journal cursor."]
+    host: Annotated[str | None, "Host."]
+    boot: Annotated[str | None, "Boot id."]
+    unit: Annotated[str | None, "Unit."]
+    program: Annotated[str, "Program whose pattern read it."]
+    pattern: Annotated[str, "Pattern."]
+    event: Annotated[str, "Table of the event."]
+    process_id: Annotated[str | None, "Process that wrote it."]
+    load_id: Annotated[str | None, "Load that owns it."]
+    part: Annotated[str | None, "Part of the load at that point."]
+    phase: Annotated[str | None, "Phase of the load at that point."]
+    scope: Annotated[str | None, "exact, inferred or ambiguous; none for an orphan."]
+    rule: Annotated[str, "Rule that gave the owner, or the reason why there is none."]
+    candidates: Annotated[str | None, "Loads that could have written an ambiguous line, separated by blanks."]
+    suspect: Annotated[str | None, "Why the line is suspected to be forged."]
+    text: Annotated[str, "Beginning of the line."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessRow(Row):
+    """One life of a program."""
+
+    table: ClassVar[str] = "process"
+    process_id: Annotated[str, "Identity."]
+    program: Annotated[str, "Program."]
+    version: Annotated[str | None, "Version it reported."]
+    verbosity: Annotated[str | None, "Log level it reported."]
+    host: Annotated[str | None, "Host."]
+    boot: Annotated[str | None, "Boot id."]
+    unit: Annotated[str | None, "Unit."]
+    pid: Annotated[int | None, "Process id, if trusted or joined."]
+    label: Annotated[str | None, "Name, port or tag its supervisor knows it by."]
+    begun_us: Annotated[int | None, "First line."]
+    ended_us: Annotated[int | None, "End, if seen."]
+    arguments: Annotated[str | None, "Command line or settings, if printed."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadRow(Row):
+    """One model load: the unit of ownership."""
+
+    table: ClassVar[str] = "load"
+    load_id: Annotated[str, "Identity."]
+    process_id: Annotated[str, "Process that holds it."]
+    number: Annotated[int, "Place among the loads of the case, by time."]
+    engine: Annotated[str, "Program that holds it."]
+    model: Annotated[str | None, "Model, by the best name that the log gives."]
+    label: Annotated[str | None, "What its supervisor calls it."]
+    begun_us: Annotated[int | None, "When it began."]
+    ready_us: Annotated[int | None, "When it got ready."]
+    closing_us: Annotated[int | None, "When its clean-up began."]
+    ended_us: Annotated[int | None, "When it ended."]
+    end_reason: Annotated[str | None, "How it ended."]
+    begun_line: Annotated[str, "Line that began it."]
+    ready_line: Annotated[str | None, "Line that says that it is ready."]
+    ended_line: Annotated[str | None, "Line that ended it."]
+    implied: Annotated[bool, "Whether it began before the source did."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseRow(Row):
+    """A phase of a load begins."""
+
+    table: ClassVar[str] = "phase"
+    load_id: Annotated[str, "Load."]
+    phase: Annotated[str, "fit, allocate, serve, asleep or end."]
+    at_us: Annotated[int | None, "When."]
+    line_id: Annotated[str, "Line."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemRow(Row):
+    """One amount that the log prints for a load, with what it is worth to the ledger."""
+
+    table: ClassVar[str] = "item"
+    load_id: Annotated[str, "Load."]
+    process_id: Annotated[str, "Process."]
+    line_id: Annotated[str, "Line."]
+    logged: Annotated[str, "Device as logged."]
+    part: Annotated[str, "Part."]
+    kind: Annotated[str | None, "Kind; none for a forecast of several kinds."]
+    size_bytes: Annotated[int, "Amount."]
+    bound_bytes: Annotated[int, "Half of its last printed place."]
+    basis: Annotated[str, "logged or estimated."]
+    mark: Annotated[str, "counted, superseded, planned, summary, estimated, claimed or suspect."]
+    why: Annotated[str, "Why it is not counted."]
+    superseded_by: Annotated[str | None, "Line that replaces it."]
+    at_us: Annotated[int | None, "When it was printed."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceRow(Row):
+    """What a logged device name stands for in one process: one row for each device it means."""
+
+    table: ClassVar[str] = "device"
+    process_id: Annotated[str, "Process; the names are relative to it."]
+    logged: Annotated[str, "Name as logged."]
+    device: Annotated[str, "Device that it stands for."]
+    place: Annotated[str, "card, host, shared or remote."]
+    spread: Annotated[bool, "Whether the logged figure is one of several equal shares."]
+    card_id: Annotated[str | None, "Card, if known."]
+    pci_bus_id: Annotated[str | None, "PCI bus id that the process printed."]
+    joined_by: Annotated[str | None, "How the card is known."]
+    join_scope: Annotated[str | None, "exact or inferred."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardRow(Row):
+    """One GPU."""
+
+    table: ClassVar[str] = "card"
+    card_id: Annotated[str, "UUID, else PCI bus id, else index."]
+    gpu_uuid: Annotated[str | None, "UUID."]
+    gpu_index: Annotated[int | None, "Index that the telemetry tool gives."]
+    pci_bus_id: Annotated[str | None, "PCI bus id."]
+    name: Annotated[str | None, "Product name."]
+    driver: Annotated[str | None, "Driver version."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardSampleRow(Row):
+    """One card at one moment."""
+
+    table: ClassVar[str] = "card_sample"
+    card_id: Annotated[str, "Card."]
+    at_us: Annotated[int, "µs since the epoch, UTC."]
+    total_bytes: Annotated[int | None, "Installed."]
+    used_bytes: Annotated[int | None, "Used by contexts, without what the driver reserves."]
+    free_bytes: Annotated[int | None, "Free."]
+    reserved_bytes: Annotated[int | None, "Reserved by driver and firmware."]
+    source_id: Annotated[str, "Source."]
+    offset: Annotated[int, "Byte offset of the row."]
+    length: Annotated[int, "Bytes of the row."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HolderSampleRow(Row):
+    """What one process held on one card at one moment."""
+
+    table: ClassVar[str] = "holder_sample"
+    card_id: Annotated[str, "Card."]
+    pid: Annotated[int, "Process id on the host."]
+    name: Annotated[str | None, "Process name."]
+    at_us: Annotated[int, "µs since the epoch, UTC."]
+    used_bytes: Annotated[int | None, "Held."]
+    process_id: Annotated[str | None, "Process it was joined to."]
+    source_id: Annotated[str, "Source."]
+    offset: Annotated[int, "Byte offset of the row."]
+    length: Annotated[int, "Bytes of the row."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRow(Row):
+    """What was measured for a load on one device at a named moment."""
+
+    table: ClassVar[str] = "measure"
+    load_id: Annotated[str, "Load."]
+    moment: Annotated[str, "last, ready, asleep or at."]
+    device: Annotated[str, "Device of the process."]
+    card_id: Annotated[str, "Card."]
+    pid: Annotated[int | None, "Process id on the host."]
+    at_us: Annotated[int, "When, µs UTC."]
+    measured_bytes: Annotated[int, "Amount."]
+    measured_by: Annotated[str, "process, card_less_baseline or card."]
+    joined_by: Annotated[str, "How the process, and the device, were joined to the measurement."]
+    join_scope: Annotated[str, "exact or inferred: the weaker of both."]
+    rounding_bytes: Annotated[int, "Half of the last place of the measurement."]
+    ready_bytes: Annotated[int | None, "The same at the first sample after it got ready."]
+    line_id: Annotated[str, "Evidence: the row of telemetry."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeRow(Row):
+    """What a bare process holds on a card that no line names."""
+
+    table: ClassVar[str] = "runtime"
+    load_id: Annotated[str, "Load."]
+    device: Annotated[str, "Device."]
+    size_bytes: Annotated[int, "Amount: measured, or the middle of the interval."]
+    low_bytes: Annotated[int, "Lower bound."]
+    high_bytes: Annotated[int, "Upper bound."]
+    basis: Annotated[str, "measured or inferred."]
+    origin: Annotated[str, "Where the figure comes from."]
+    line_id: Annotated[str | None, "Evidence, if measured."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadRow(Row):
+    """A record that carries a size and that no pattern read."""
+
+    table: ClassVar[str] = "unread"
+    line_id: Annotated[str, "Identity."]
+    source_id: Annotated[str, "Source."]
+    offset: Annotated[int, "Byte offset."]
+    length: Annotated[int, "Bytes."]
+    template: Annotated[str, "The line with its digits masked."]
+    text: Annotated[str, "Beginning of the line."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountRow(Row):
+    """What became of the records of a source."""
+
+    table: ClassVar[str] = "scan_count"
+    source_id: Annotated[str, "Source."]
+    records: Annotated[int, "Records."]
+    size_bytes: Annotated[int, "Bytes scanned."]
+    hit: Annotated[int, "Records with a literal: read + missed."]
+    read: Annotated[int, "Records that a pattern read."]
+    missed: Annotated[int, "Records that none read."]
+    sized: Annotated[int, "Records with an amount of memory."]
+    sized_read: Annotated[int, "Of those, read."]
+    carried: Annotated[int, "Records inside a foreign text."]
+
+
+ROW_TYPES: tuple[type[Row], ...] = (
+    SourceRow,
+    ProblemRow,
+    LineRow,
+    ProcessRow,
+    LoadRow,
+    PhaseRow,
+    ItemRow,
+    DeviceRow,
+    CardRow,
+    CardSampleRow,
+    HolderSampleRow,
+    MeasureRow,
+    RuntimeRow,
+    UnreadRow,
+    CountRow,
+)

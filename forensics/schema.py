@@ -1,0 +1,109 @@
+"""Turn event types and row types into tables: DDL with comments, and Arrow schemas for the hand-over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from .events import EVENT_TYPES, Event
+from .rows import ROW_TYPES, Row
+
+__all__ = ["SCHEMA_VERSION", "TABLES", "Column", "arrow_table", "ddl"]
+
+SCHEMA_VERSION = 1
+
+OWNER_COLUMNS: dict[str, tuple[str, bool, str]] = {
+    "line_id": ("VARCHAR", False, "Line the event was read from."),
+    "ordinal": ("BIGINT", False, "Place among all matched lines."),
+    "time_us": ("BIGINT", True, "µs since the epoch, UTC."),
+    "process_id": ("VARCHAR", True, "Process that wrote it."),
+    "load_id": ("VARCHAR", True, "Load that owns it."),
+    "part": ("VARCHAR", True, "Part of the load."),
+    "phase": ("VARCHAR", True, "Phase of the load."),
+    "scope": ("VARCHAR", True, "exact, inferred or ambiguous."),
+    "writer": ("VARCHAR", True, "Tag of the line: port, pid or rank."),
+    "writer_device": ("VARCHAR", True, "Device that the writer is bound to."),
+    "believed": ("BOOLEAN", False, "False for a line that is suspected or is carried text."),
+}
+"""Columns that every event table has beside its own."""
+
+SQL_TYPES: dict[type, str] = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "BOOLEAN": pa.bool_(),
+}
+
+
+class Column:
+    """A column: name, SQL type, whether it may be empty, meaning."""
+
+    __slots__ = ("meaning", "name", "optional", "sql")
+
+    def __init__(self, name: str, sql: str, optional: bool, meaning: str) -> None:
+        self.name, self.sql, self.optional, self.meaning = name, sql, optional, meaning
+
+
+def _columns(declared: type[Event] | type[Row]) -> list[Column]:
+    hints = get_type_hints(declared, include_extras=True)
+    columns: list[Column] = []
+    for one in fields(declared):
+        hint = hints[one.name]
+        assert get_origin(hint) is Annotated, f"{declared.__name__}.{one.name} has no meaning"
+        inner, meaning = get_args(hint)
+        alternatives = [part for part in (get_args(inner) or (inner,)) if part is not type(None)]
+        kind = alternatives[0]
+        sql = "VARCHAR" if issubclass(kind, Enum) else SQL_TYPES[kind]
+        columns.append(Column(one.name, sql, len(alternatives) != len(get_args(inner) or (inner,)), meaning))
+    return columns
+
+
+def _tables() -> dict[str, tuple[str, list[Column]]]:
+    found: dict[str, tuple[str, list[Column]]] = {}
+    for row_type in ROW_TYPES:
+        found[row_type.table] = ((row_type.__doc__ or "").strip(), _columns(row_type))
+    owner = [Column(name, *about) for name, about in OWNER_COLUMNS.items()]
+    for event_type in EVENT_TYPES:
+        own = [Column("event_scope" if one.name == "scope" else one.name, one.sql, one.optional, one.meaning)
+               for one in _columns(event_type)]
+        found[event_type.table] = ((event_type.__doc__ or "").strip(), owner + own)
+    return found
+
+
+TABLES: dict[str, tuple[str, list[Column]]] = _tables()
+"""Meaning and columns of every table by name."""
+
+
+def ddl() -> str:
+    """Statements that create all tables, with a comment on each table and column."""
+    parts: list[str] = []
+    for name, (meaning, columns) in TABLES.items():
+        inside = ", ".join(f'"{one.name}" {one.sql}{"" if one.optional else " NOT NULL"}' for one in columns)
+        parts.append(f'CREATE TABLE "{name}" ({inside});')
+        parts.append(f'COMMENT ON TABLE "{name}" IS {_quoted(meaning)};')
+        parts.extend(f'COMMENT ON COLUMN "{name}"."{one.name}" IS {_quoted(one.meaning)};' for one in columns)
+    return "\n".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def arrow_table(name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows of one table as Arrow, in its column order."""
+    columns = TABLES[name][1]
+    listed = list(rows)
+    arrays = [
+        pa.array([_plain(row.get(one.name)) for row in listed], type=ARROW_TYPES[one.sql], from_pandas=False)
+        for one in columns
+    ]
+    return pa.Table.from_arrays(arrays, names=[one.name for one in columns])
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value

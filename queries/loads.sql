@@ -1,0 +1,51 @@
+-- One row a model load: what it holds, when it began, got ready and ended, and how.
+--
+-- Times are µs since the epoch, UTC; empty where the log has no wall time that could be resolved.
+--
+-- load_id     VARCHAR  The load.
+-- number      BIGINT   Its place among the loads of the case, by time.
+-- engine      VARCHAR  Program that holds it.
+-- version     VARCHAR  Version that its process reported.
+-- model       VARCHAR  Best name that the log gives.
+-- label       VARCHAR  What its supervisor calls it.
+-- unit        VARCHAR  Unit of its service.
+-- pid         BIGINT   Host process id, if trusted or joined.
+-- begun_us    BIGINT   Begin.
+-- ready_us    BIGINT   Ready.
+-- closing_us  BIGINT   Begin of its clean-up.
+-- ended_us    BIGINT   End.
+-- end_reason  VARCHAR  How it ended; log_ends if the log does not say.
+-- loading_s   DOUBLE   Seconds from begin to ready.
+-- layers      VARCHAR  Layers offloaded of all, as last printed: a corroboration, no identity.
+-- lines       BIGINT   Lines that belong to it.
+WITH layers AS (
+    SELECT load_id, arg_max(offloaded || '/' || total, ordinal) AS layers
+    FROM layers_offloaded
+    WHERE believed AND load_id IS NOT NULL
+    GROUP BY load_id
+),
+lines AS (
+    SELECT load_id, count(*) AS lines FROM line WHERE load_id IS NOT NULL GROUP BY load_id
+)
+SELECT
+    load.load_id,
+    load.number,
+    load.engine,
+    process.version,
+    load.model,
+    load.label,
+    process.unit,
+    process.pid,
+    load.begun_us,
+    load.ready_us,
+    load.closing_us,
+    load.ended_us,
+    load.end_reason,
+    (load.ready_us - load.begun_us) / 1e6 AS loading_s,
+    layers.layers,
+    coalesce(lines.lines, 0) AS lines
+FROM load
+JOIN process USING (process_id)
+LEFT JOIN layers USING (load_id)
+LEFT JOIN lines USING (load_id)
+ORDER BY load.number

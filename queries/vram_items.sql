@@ -1,0 +1,49 @@
+-- Every item of a load on a device at a moment: logged, derived, and the runtime that no line names.
+--
+-- The moment `log` stands for loads and devices that nothing measured.
+--
+-- load_id     VARCHAR  The load.
+-- moment      VARCHAR  last, ready, asleep, at or log.
+-- device      VARCHAR  Device.
+-- place       VARCHAR  card, host, shared or remote.
+-- part        VARCHAR  Part of the load.
+-- kind        VARCHAR  What the amount holds.
+-- size_bytes  BIGINT   Amount.
+-- low_bytes   BIGINT   Lower bound.
+-- high_bytes  BIGINT   Upper bound.
+-- basis       VARCHAR  measured, logged, derived, estimated or inferred.
+-- lines       VARCHAR  Evidence: line ids, separated by blanks.
+-- note        VARCHAR  What to know about it.
+WITH places AS (
+    SELECT DISTINCT load_id, device, place FROM vram_ledger
+    UNION
+    SELECT DISTINCT load_id, device, 'card' FROM measure
+    UNION
+    SELECT DISTINCT load_id, device, 'card' FROM runtime
+),
+moments AS (
+    SELECT places.load_id, places.device, places.place, coalesce(measure.moment, 'log') AS moment
+    FROM places
+    LEFT JOIN measure USING (load_id, device)
+),
+ledger AS (
+    SELECT
+        moments.load_id, moments.moment, moments.device, moments.place, ledger.part, ledger.kind, ledger.size_bytes,
+        ledger.size_bytes - ledger.bound_bytes AS low_bytes, ledger.size_bytes + ledger.bound_bytes AS high_bytes,
+        ledger.basis, ledger.lines,
+        CASE WHEN ledger.basis = 'derived' THEN 'printed once for several cards: the share of each' END AS note
+    FROM moments
+    JOIN vram_ledger AS ledger USING (load_id, device)
+),
+runtimes AS (
+    SELECT
+        moments.load_id, moments.moment, moments.device, moments.place, 'runtime' AS part, 'runtime' AS kind,
+        runtime.size_bytes, runtime.low_bytes, runtime.high_bytes, runtime.basis, runtime.line_id AS lines,
+        runtime.origin AS note
+    FROM moments
+    JOIN runtime USING (load_id, device)
+)
+SELECT * FROM ledger
+UNION ALL BY NAME
+SELECT * FROM runtimes
+ORDER BY load_id, moment, device, part, kind

@@ -215,12 +215,6 @@ def _measure_device(
         awake = [one for one in served if not any(low <= one.at_us < high for low, high in asleep)]
         first = pick(awake, last=False)
         chosen = {"last": pick(awake, last=True), "ready": first}
-        if load.ready and not awake:
-            # None between ready and clean-up: the last one after everything was allocated shows the same.
-            allocated = [item.line.time_us for item in load.items if item.mark == "counted" and item.line.time_us]
-            after = max(allocated, default=None)
-            full = [one for holder in joined.holders for one in holder.between(after, closing)] if after else []
-            chosen["last"] = pick(full, last=True)
         if asleep:
             low, high = asleep[-1]
             chosen["asleep"] = pick([one for one in served if low + SETTLE_US <= one.at_us < high], last=True)

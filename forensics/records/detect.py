@@ -6,7 +6,10 @@ import json
 import re
 from typing import NamedTuple
 
+from forensics.records.json_lines import is_docker, is_log_line, object_of
+from forensics.records.prefixed import prefix_of
 from forensics.records.smi_csv import Column, header_of, infer_columns
+from forensics.records.smi_table import is_table
 
 __all__ = ["Format", "detect"]
 
@@ -20,6 +23,14 @@ _METRIC = re.compile(
     rb"[A-Za-z_:][A-Za-z0-9_:]*(?:\{[^{}]*\})? +(?:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|[-+]Inf)(?: +[0-9]+)?"
 )
 _CONTROL = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32)) + b"\x7f"
+
+_OTHER_TELEMETRY = {
+    b"==============NVSMI LOG": "nvidia-smi -q",
+    b"<nvidia_smi_log>": "nvidia-smi -q -x",
+    b"# gpu         pid": "nvidia-smi pmon",
+    b"# gpu ": "nvidia-smi dmon",
+    b"#Date       Time        gpu": "nvidia-smi dmon",
+}
 
 _MAGIC = (
     (b"LPKSHHRH", "journal-native", "export it: journalctl -o export --file=THE_FILE"),
@@ -79,7 +90,7 @@ def detect(head: bytes, *, whole: bool) -> Format:
         answer = _json(sample[1:], body.split(b"\n", 1)[1], whole=whole) or _telemetry(sample[1:])
         if answer is not None and answer.severity:
             return answer
-    return _json(sample, body, whole=whole) or _telemetry(sample) or Format("text")
+    return _json(sample, body, whole=whole) or _telemetry(sample) or _prefixed(sample) or Format("text")
 
 
 def _is_binary(body: bytes) -> bool:
@@ -95,7 +106,7 @@ def _json(sample: list[bytes], body: bytes, *, whole: bool) -> Format | None:
     first = sample[0].lstrip(b" \t\x1e")
     if not first.startswith((b"{", b"[")):
         return None
-    entries = [entry for entry in map(_object, sample) if entry is not None]
+    entries = [entry for entry in (object_of(line.strip(b"\x1e")) for line in sample) if entry is not None]
     names = set().union(*entries) if entries else set()
     if "__REALTIME_TIMESTAMP" in names or "__CURSOR" in names:
         return Format("journal-json")
@@ -104,19 +115,11 @@ def _json(sample: list[bytes], body: bytes, *, whole: bool) -> Format | None:
         if _is_document(body, whole=whole) or first.startswith((b'{"', b"[{")) or first in (b"{", b"["):
             return set_aside
         return None
-    if any(isinstance(entry.get("log"), str) and "time" in entry for entry in entries):
+    if any(is_docker(entry) for entry in entries):
         return Format("docker-json")
-    if any(_is_log_line(entry) for entry in entries):
+    if any(is_log_line(entry) for entry in entries):
         return Format("json-log")
-    return set_aside if _object(sample[0]) is not None else None
-
-
-def _object(line: bytes) -> dict[str, object] | None:
-    try:
-        value = json.loads(line.strip(b"\x1e"))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+    return set_aside if object_of(sample[0]) is not None else None
 
 
 def _is_document(body: bytes, *, whole: bool) -> bool:
@@ -129,12 +132,6 @@ def _is_document(body: bytes, *, whole: bool) -> bool:
     return True
 
 
-def _is_log_line(entry: dict[str, object]) -> bool:
-    """Whether an object is a line of a log in JSON: a message and a level."""
-    message = entry.get("msg", entry.get("message"))
-    return isinstance(message, str) and any(name in entry for name in ("level", "lvl", "severity", "levelname"))
-
-
 def _telemetry(sample: list[bytes]) -> Format | None:
     first = sample[0]
     if first.startswith((b"# HELP ", b"# TYPE ")) or all(_METRIC.fullmatch(line) for line in sample):
@@ -144,4 +141,15 @@ def _telemetry(sample: list[bytes]) -> Format | None:
     columns = infer_columns(sample[:50])
     if columns is not None:
         return Format("nvidia-smi-csv", columns=columns)
+    if is_table(sample):
+        return Format("nvidia-smi-table")
+    query = "sample with nvidia-smi --query-gpu=timestamp,index,uuid,memory.total,memory.used,… --format=csv"
+    for literal, name in _OTHER_TELEMETRY.items():
+        if any(line.startswith(literal) for line in sample[:5]):
+            return Format(name, "error", f"its layout is that of {name}, which is not read", query)
     return None
+
+
+def _prefixed(sample: list[bytes]) -> Format | None:
+    name = prefix_of(sample)
+    return None if name is None else Format(name)

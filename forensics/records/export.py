@@ -121,6 +121,11 @@ class _Export:
                 at = self._resume(data, at)
                 if self.lost_from is not None:
                     return at, 0
+            if self.oversized is None:
+                end = self._plain(data, at)
+                if end:
+                    at = end
+                    continue
             position = at
             spans: list[tuple[int, int]] = []
             values: dict[bytes, bytes] = {}
@@ -182,6 +187,28 @@ class _Export:
             elif values:
                 self.silent += 1
             at = end + 1
+
+    def _plain(self, data: bytes, at: int) -> int:
+        """Read an entry that has only fields of the simple form, as nearly all have; 0 if it is not one of them.
+
+        The name of a field of the other form is a line without an equals sign, and stands before anything in which an
+        empty line could end the entry too early.
+        """
+        end = data.find(b"\n\n", at)
+        if end < 0 or end - at > self.limit:
+            return 0
+        parts = data[at:end].split(b"\n")
+        try:
+            values = dict([part.split(b"=", 1) for part in parts])
+        except ValueError:
+            return 0
+        message = values.pop(b"MESSAGE", None)
+        if message is None or len(values) != len(parts) - 1 or not values.keys() <= self.names:
+            return 0
+        start = at if data.startswith(b"MESSAGE=", at) else data.index(b"\nMESSAGE=", at, end) + 1
+        start += len(b"MESSAGE=")
+        self._record([(start, start + len(message))], values)
+        return end + 2
 
     def _record(self, spans: list[tuple[int, int]], values: dict[bytes, bytes]) -> None:
         get = values.get

@@ -13,9 +13,12 @@ from forensics.records.content import at_least, chain, content
 from forensics.records.detect import Format, detect
 from forensics.records.export import read_export
 from forensics.records.journal_json import read_journal_json
+from forensics.records.json_lines import read_docker_json, read_json_log
 from forensics.records.lines import read_text
 from forensics.records.options import HEAD, Options
+from forensics.records.prefixed import read_prefixed
 from forensics.records.smi_csv import read_smi_csv
+from forensics.records.smi_table import read_smi_table
 
 __all__ = ["read_inputs"]
 
@@ -147,6 +150,14 @@ def _readers(
             yield from read_export(source, pieces, options)
         case "journal-json":
             yield from read_journal_json(source, pieces, options)
+        case "docker-json":
+            yield from read_docker_json(source, pieces, options)
+        case "json-log":
+            yield from read_json_log(source, pieces, options)
+        case "cri" | "compose" | "kubectl" | "docker-times":
+            yield from read_prefixed(source, pieces, options, found.name)
+        case "nvidia-smi-table":
+            yield from read_smi_table(source, pieces, options)
         case "nvidia-smi-csv":
             yield from read_smi_csv(source, pieces, options, found.columns)
         case _:

@@ -1,0 +1,120 @@
+"""Read lines that a container engine or its front end put a prefix before: time, output, container.
+
+Layouts: the CRI files of a kubelet, `docker logs -t`, `docker compose logs` with or without times, `kubectl logs
+--prefix`. The message is what stands behind the prefix. A name here is what the front end printed and is not trusted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from forensics.records.block import NO_TIME, Block, Problem, Source, Stream
+from forensics.records.lines import lines
+from forensics.records.options import Options
+from forensics.records.rows import Joined, Rows
+from forensics.records.times import ISO, ISO_NANO, from_iso
+
+__all__ = ["prefix_of", "read_prefixed"]
+
+_COLOUR = rb"(?:\x1b\[[0-9;]*m)*"
+_TIME = rb"(?:" + ISO_NANO + rb"(?: |$))?"
+
+_PREFIXES = {
+    # kubelet, as the container runtime interface has it: time, output, tags, text
+    "cri": re.compile(ISO + rb" (?P<out>stdout|stderr) (?P<tag>[FP])(?::[^ ]*)?(?: |$)"),
+    # docker/compose, cmd/formatter/logs.go: "%-<width>s | ", coloured on a terminal; a watched service has ⦿
+    "compose": re.compile(
+        _COLOUR
+        + rb"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)(?P<pad> +)"
+        + _COLOUR
+        + rb"(?:\||\xe2\xa6\xbf)"
+        + _COLOUR
+        + rb"(?: |$)"
+        + _COLOUR
+        + _TIME
+    ),
+    "kubectl": re.compile(rb"\[(?P<name>pod/[^\]\s]+)\](?: |$)" + _TIME),
+    "docker-times": re.compile(ISO_NANO + rb"(?: |$)"),
+}
+
+
+def prefix_of(sample: list[bytes]) -> str | None:
+    """Tell the prefix that nearly all lines carry."""
+    for name, pattern in _PREFIXES.items():
+        found = [match for match in map(pattern.match, sample) if match is not None]
+        if found and len(found) * 10 >= len(sample) * 9 and (name != "compose" or _is_compose(found)):
+            return name
+    return None
+
+
+def _is_compose(found: list[re.Match[bytes]]) -> bool:
+    # All names are padded to the longest and one blank more; any bar behind a word is not enough.
+    width = len(found[0]["name"] + found[0]["pad"])
+    return all(len(match["pad"]) >= 2 and len(match["name"] + match["pad"]) == width for match in found)
+
+
+def read_prefixed(source: Source, pieces: Iterator[bytes], options: Options, kind: str) -> Iterator[Block]:
+    """Yield the messages behind the prefixes; what is cited is the message, and of a joined one its whole extent.
+
+    Pieces of a long line that a kubelet split are joined (tag P, and F at the last). Lines without a prefix are kept
+    whole and counted.
+    """
+    table = [Stream(source.name)]
+    names: dict[bytes, int] = {}
+    open_lines: dict[bytes, Joined] = {}  # by output: the two interleave
+    bare = lost = 0
+    first_bare: int | None = None
+    match = _PREFIXES[kind].match
+    for chunk in lines(pieces, source, options.line_bytes):
+        data = chunk.data
+        rows = Rows(data, chunk.base)
+        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
+            found = match(data, start, end)
+            if found is None:
+                bare += 1
+                first_bare = chunk.base + start if first_bare is None else first_bare
+                rows.span(start, end, NO_TIME, 0)
+                continue
+            begin = found.end()
+            time = (from_iso(found) if found["second"] is not None else None) or NO_TIME
+            stream = 0
+            if kind in {"compose", "kubectl"}:
+                name = found["name"]
+                known = names.get(name)
+                if known is None:
+                    known = names[name] = len(table)
+                    table.append(Stream(source.name, container=name.decode("utf-8", "replace")))
+                stream = known
+            elif kind == "cri":
+                out = found["out"]
+                joined = open_lines.get(out)
+                if joined is not None:
+                    joined.add(data[begin:end], chunk.base + end)
+                    if found["tag"] == b"F":
+                        rows.joined(open_lines.pop(out), stream)
+                        lost += joined.lost
+                    continue
+                if found["tag"] == b"P":
+                    open_lines[out] = Joined(
+                        data[begin:end], chunk.base + begin, chunk.base + end, time, options.line_bytes
+                    )
+                    continue
+            rows.span(begin, end, time, stream)
+        block = rows.block(source, table)
+        if block is not None:
+            yield block
+    rows = Rows(b"", 0)
+    for joined in sorted(open_lines.values(), key=lambda one: one.begin):
+        source.problems.append(Problem(source.name, "loss", "the end of a split line never came", "", joined.begin))
+        rows.joined(joined, 0)
+        lost += joined.lost
+    block = rows.block(source, table)
+    if block is not None:
+        yield block
+    if bare:
+        what = f"lines without the prefix of {kind} were taken whole"
+        source.problems.append(Problem(source.name, "note", what, "", first_bare, bare))
+    if lost:
+        what = f"joined lines were cut at {options.line_bytes} bytes; {lost} bytes are missing"
+        source.problems.append(Problem(source.name, "loss", what))

@@ -13,8 +13,8 @@ from forensics.bars import Fill, bar, glyph
 from forensics.document import Document
 from forensics.report_json import render_json
 from forensics.report_markdown import render_markdown
-from forensics.safe import fold, visible
-from forensics.view import ENTRIES, Card, Entry, Row, View, view
+from forensics.safe import excerpt, fold, visible
+from forensics.view import ENTRIES, Card, Entry, OtherLoad, Row, View, view
 
 __all__ = ["Screen", "render_json", "render_markdown", "render_table"]
 
@@ -31,12 +31,15 @@ STYLES = {
 }
 """Colours help and are never needed: each fill has a character of its own."""
 
-ASCII_SIGNS = str.maketrans({"·": "|", "−": "-", "–": "-", "—": "-", "…": "...", "×": "x"})
+ASCII_SIGNS = str.maketrans({"·": "|", "−": "-", "–": "-", "—": "-", "…": "...", "×": "x", "→": "->"})
 """Our own signs for a console without them."""
 
-LEAST_WIDTH = 40
+LEAST_WIDTH, MOST_WIDTH = 40, 120
 NOTE_WIDTH = 18
 """A note narrower than this goes under its row instead."""
+
+EXCERPT_LINES = 4
+"""Lines of one cited text that the legend shows; the JSON has all."""
 
 KEPT_TOGETHER = re.compile(r"(?<=[\d.]) (?=(?:MiB|GiB|s|h|min|%|UTC)\b|%)|(?<=\bGPU) (?=\d)|(?<=\bpid) (?=\d)")
 """Spaces at which no line is broken."""
@@ -62,7 +65,7 @@ class Screen:
         self.evidence = evidence
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        painter = Painter(max(options.max_width, LEAST_WIDTH), options.ascii_only)
+        painter = Painter(min(max(options.max_width, LEAST_WIDTH), MOST_WIDTH), options.ascii_only)
         blank = False
         for line in painter.screen(self.view, self.evidence):
             line.no_wrap, line.overflow = True, "ignore"
@@ -89,6 +92,7 @@ class Painter:
             yield from self.hanging("", note, 0, 2)
         yield Text()
         yield from self.entries("", shown.failure, labels=True)
+        yield Text()
         for card in shown.cards:
             yield from self.card(card, shown)
             yield Text()
@@ -100,15 +104,17 @@ class Painter:
             yield from self.hanging("Self-report  ", shown.report_title, 13, 13)
             yield from self.rows(shown.report_rows, shown)
             yield Text()
-        yield from self.entries("Findings", shown.findings, all_of_them=evidence)
+        yield from self.entries("Findings", shown.findings, labels=True, all_of_them=evidence)
         yield from self.entries("Set aside", shown.set_aside, all_of_them=evidence)
         yield from self.entries("Missing", shown.missing, all_of_them=evidence)
-        yield from self.entries("Other loads in this evidence", shown.other_loads, all_of_them=evidence)
-        if evidence:
-            yield Text()
-            yield from self.legend(shown)
+        yield from self.others(shown.other_loads, evidence)
         yield Text()
+        if evidence:
+            yield from self.legend(shown)
+            yield Text()
         yield from self.hanging("Next  ", shown.next_step, 6, 6)
+        if shown.legend and not evidence:
+            yield Text(self.ours(f"      --evidence prints the lines behind {shown.legend[0].alias}, …"), "dim")
 
     # -- words ----------------------------------------------------------------------------------------------------
 
@@ -126,12 +132,10 @@ class Painter:
             room = (first if len(lines) == 1 else later) - cell_len(lines[-1])
             pieces = fold(word, max(later, 8), self.ascii_only)
             gap = " " if lines[-1] else ""
-            if len(pieces) == 1 and cell_len(gap + pieces[0]) <= room:
-                lines[-1] += gap + pieces[0]
-            elif lines[-1]:
-                lines += pieces
+            if cell_len(gap + pieces[0]) <= room and (len(pieces) == 1 or not gap):
+                lines[-1:] = [lines[-1] + gap + pieces[0], *pieces[1:]]
             else:
-                lines[-1:] = pieces
+                lines += pieces
         return lines
 
     def hanging(self, head: str, text: str, indent: int, later: int) -> Iterator[Text]:
@@ -141,49 +145,45 @@ class Painter:
         for line in lines[1:]:
             yield Text(" " * later + line)
 
-    def pieces(self, pieces: Iterable[str], head: str = "", later: int = 0) -> Iterator[Text]:
-        """Short pieces in a row, broken between pieces where that is possible."""
-        dot = self.ours(" · ")
-        line = self.ours(head)
-        fresh = True
-        for piece in map(self.ours, pieces):
-            joined = line + ("" if fresh else dot) + piece
-            if cell_len(joined) <= self.width or (fresh and not line.strip()):
+    def pieces(self, pieces: Iterable[str], head: str = "", later: int = 0, joint: str = " · ") -> Iterator[Text]:
+        """Short pieces in a row, broken between them; one that fits no line is wrapped."""
+        joint, line, fresh = self.ours(joint), self.ours(head), True
+        for piece in pieces:
+            shown = self.ours(piece)
+            joined = line + ("" if fresh else joint) + shown
+            if cell_len(joined) <= self.width:
                 line = joined
             else:
-                yield from self._long(line, later)
-                line = " " * later + piece
+                if line.strip() and not fresh:
+                    yield Text(line)
+                    line = " " * later
+                first, *rest = self.wrap(piece, self.width - cell_len(line), self.width - later)
+                for more in (first, *rest)[:-1]:
+                    yield Text(line + more)
+                    line = " " * later
+                line += (first, *rest)[-1]
             fresh = False
         if line.strip():
-            yield from self._long(line, later)
-
-    def _long(self, shown: str, later: int) -> Iterator[Text]:
-        """A line that is already safe; one that is too long goes on below at the last space that fits."""
-        while cell_len(shown) > self.width:
-            cut = self.width
-            while cell_len(shown[:cut]) > self.width:
-                cut -= 1
-            cut = shown.rfind(" ", later + 1, cut + 1) if " " in shown[later + 1 : cut + 1] else cut
-            yield Text(shown[:cut])
-            shown = " " * max(later, 2) + shown[cut:].lstrip(" ")
-        yield Text(shown)
+            yield Text(line)
 
     # -- cards ----------------------------------------------------------------------------------------------------
 
     def card(self, card: Card, shown: View) -> Iterator[Text]:
         """Title, bar, rows, what else is on it."""
-        title, figure = self.ours("  ".join(card.title)), self.ours(card.figure)
+        title, figure = "  ".join(map(self.ours, card.title)), self.ours(card.figure)
         gap = self.width - cell_len(title) - cell_len(figure)
         if gap >= 2:
             yield Text.assemble((title, "bold"), " " * gap, (figure, "bold"))
         else:
-            yield from (Text(line.plain, "bold") for line in self.pieces((title, figure)))
+            yield from (Text(line.plain, "bold") for line in self.pieces((*card.title, card.figure), joint="  "))
         if card.total_bytes:
             line = Text()
             for fill, cells in bar(card.segments, card.total_bytes, self.width):
                 line.append(glyph(fill, self.ascii_only) * cells, STYLES[fill])
             yield line
         yield from self.rows(card.rows, shown)
+        if card.remark:
+            yield from self.hanging("    ", card.remark, 4, 4)
         if card.beside:
             lead = glyph(Fill.ELSE, self.ascii_only)
             yield from self.pieces(card.beside, f"  {lead} besides: ", 4)
@@ -193,6 +193,7 @@ class Painter:
         everything = [row for card in shown.cards for row in card.rows] + list(shown.report_rows)
         cells = [[self.ours(row.kind), self.ours(row.part), row.basis, row.evidence] for row in everything]
         widths = [max((cell_len(line[column]) for line in cells), default=0) for column in range(4)]
+        gaps = (2, 2, 1, 1, 2)
         whole = max((len(row.amount.partition(".")[0]) for row in everything), default=0)
         part = max((len(row.amount) - len(row.amount.partition(".")[0]) for row in everything), default=0)
         for row in rows:
@@ -202,11 +203,11 @@ class Painter:
             columns = [widths[0], widths[1], whole + part, widths[2], widths[3]]
             style = STYLES[row.fill] if row.fill else ""
             line = Text.assemble("  ", (glyph(row.fill, self.ascii_only) if row.fill else " ", style), " ")
-            for text, width in zip(texts, columns, strict=True):
+            for text, width, gap in zip(texts, columns, gaps, strict=True):
                 if width:
                     safe = self.ours(text)
                     line.append(
-                        safe + " " * (width - cell_len(safe) + 2), "bold" if row.fill == Fill.UNEXPLAINED else ""
+                        safe + " " * (width - cell_len(safe) + gap), "bold" if row.fill == Fill.UNEXPLAINED else ""
                     )
             yield from self._with_note(line, row.note)
 
@@ -221,6 +222,8 @@ class Painter:
             yield from (Text(" " * 6 + text) for text in self.wrap(note, self.width - 6))
             return
         first, *rest = self.wrap(note, self.width - column)
+        if len(rest) > 2:
+            first, rest, column = "", self.wrap(note, self.width - 6), 6
         yield line.append(first)
         yield from (Text(" " * column + text) for text in rest)
 
@@ -234,10 +237,11 @@ class Painter:
             return
         if title:
             yield Text(title, "bold")
-        most = len(entries) if all_of_them or len(entries) <= ENTRIES else ENTRIES - 1
+        most = _most(len(entries), all_of_them)
         width = max(cell_len(self.ours(entry.what)) for entry in entries) + 2 if labels else 0
         for entry in entries[:most]:
             text = " ".join(filter(None, (entry.why, f"[{entry.evidence}]" if entry.evidence else "")))
+            text += f" → {entry.remedy}" if entry.remedy else ""
             if labels:
                 lines = self.wrap(text, self.width - 2 - width)
                 yield Text("  " + self.ours(entry.what).ljust(width) + lines[0])
@@ -247,8 +251,28 @@ class Painter:
                 first, *rest = self.wrap(line, self.width - 2, self.width - 4)
                 yield Text("  " + first)
                 yield from (Text("    " + later) for later in rest)
-        if most < len(entries):
-            yield Text(self.ours(f"  … and {len(entries) - most} more; --evidence and --format json show all"), "dim")
+        yield from self.more(len(entries) - most)
+
+    def others(self, loads: tuple[OtherLoad, ...], all_of_them: bool) -> Iterator[Text]:
+        """The other loads, one line each; a model's name gives way where the line is too short."""
+        if not loads:
+            return
+        yield Text("Other loads in this evidence", "bold")
+        most = _most(len(loads), all_of_them)
+        lines = [[self.ours(text) for text in load] for load in loads[:most]]
+        widths = [max(cell_len(line[column]) for line in lines) for column in range(5)]
+        spare = self.width - 2 - sum(widths) - 2 * 4
+        widths[1] = max(widths[1] + min(spare, 0), 8)
+        for load, line in zip(loads, lines, strict=False):
+            line[1] = excerpt(load.model, widths[1], self.ascii_only)
+            cells = [text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)]
+            yield Text("  " + "  ".join(cells))
+        yield from self.more(len(loads) - most)
+
+    def more(self, left: int) -> Iterator[Text]:
+        """The mark of a list that was cut."""
+        if left > 0:
+            yield Text(self.ours(f"  … and {left} more; --evidence and --format json show all"), "dim")
 
     def legend(self, shown: View) -> Iterator[Text]:
         """Where each alias points to, and the line itself."""
@@ -259,12 +283,19 @@ class Painter:
         for cited in shown.legend:
             yield from self.hanging(
                 "  " + cited.alias.ljust(width),
-                "  ".join(filter(None, (cited.place, cited.time))),
+                " · ".join(filter(None, (cited.place, cited.time))),
                 2 + width,
                 2 + width,
             )
-            for line in fold(cited.text, self.width - 2 - width, self.ascii_only) if cited.text else ():
+            lines = fold(cited.text, self.width - 2 - width, self.ascii_only) if cited.text else []
+            for line in lines[:EXCERPT_LINES]:
                 yield Text(" " * (2 + width) + line)
+            if len(lines) > EXCERPT_LINES:
+                yield Text(self.ours(" " * (2 + width) + f"… and {len(lines) - EXCERPT_LINES} more lines of it"), "dim")
+
+
+def _most(entries: int, all_of_them: bool) -> int:
+    return entries if all_of_them or entries <= ENTRIES else ENTRIES - 1
 
 
 def _words(text: str) -> list[str]:

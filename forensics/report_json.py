@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -15,49 +14,60 @@ from forensics.safe import visible
 
 __all__ = ["render_json"]
 
-ORDER = re.findall(
-    r"\w+",
-    """
-schema verdict next cards loads ambiguous set_aside missing evidence
-load_id engine engine_version model unit pid begun_at ready_at ended_at end_reason summary phases failure devices
-self_report gap findings
-device where gpu_index gpu_uuid pci_bus_id name joined_by join_scope measured_mib measured_bytes measured_at measured_by
-items attributed_mib attributed_bytes unexplained_mib unexplained_bytes unexplained_bounds_mib unexplained_bounds_bytes
-at total_mib total_bytes reserved_mib reserved_bytes used_mib used_bytes free_mib free_bytes rest_mib rest_bytes holders
-process part kind mib bytes basis bounds_mib bounds_bytes growth_mib growth_bytes note
-claim state amount_mib amount_bytes for against
-what why because remedy count asked_mib asked_bytes there_mib there_bytes detail speculation notes candidates reason
-source digest offset length line cursor time text replay
-""",
-)
-"""Keys in the order in which a reader wants them, within whatever object they stand; others follow, sorted."""
+ORDER = {
+    "": "schema verdict next cards loads ambiguous set_aside missing evidence",
+    "cards": "gpu_index gpu_uuid pci_bus_id name at total reserved used free rest holders",
+    "holders": "pid process size load_id",
+    "loads": "load_id engine engine_version model unit pid begun_at ready_at ended_at end_reason verdict summary "
+    "phases failure devices self_report gap findings",
+    "summary": "speculation notes",
+    "failure": "what asked there detail evidence",
+    "devices": "device where gpu_index gpu_uuid pci_bus_id pid joined_by join_scope measured measured_at measured_by "
+    "items attributed unexplained unexplained_bounds growth",
+    "items": "part kind size basis bounds growth note evidence",
+    "self_report": "size source replay",
+    "gap": "size items unexplained unexplained_bounds",
+    "findings": "claim state amount for against",
+    "ambiguous": "evidence candidates reason",
+    "set_aside": "what why count size load_id evidence",
+    "missing": "what because remedy",
+    "cited": "source digest offset length line cursor time load_id text",
+}
+"""For each kind of object its keys in the order in which a reader wants them; others follow, sorted.
 
-RANK = {key: rank for rank, key in enumerate(ORDER)}
+An amount stands for its two twins, MiB and bytes; `size` for the two that have no other name.
+"""
+
+RANKS = {kind: {key: rank for rank, key in enumerate(keys.split())} for kind, keys in ORDER.items()}
 
 UNORDERED = frozenset({"candidates"})
 """Lists whose order means nothing."""
 
 
 def render_json(document: Document) -> str:
-    """The document as JSON text in ASCII, one line feed at its end."""
+    """The document as JSON text in ASCII, with one line feed at its end."""
     return json.dumps(_ordered(document, ""), indent=2, allow_nan=False) + "\n"
 
 
-def _ordered(value: object, key: str) -> object:
-    """A value with keys in order and texts made safe."""
+def _ordered(value: object, kind: str) -> object:
+    """A value with its keys in order and its texts made safe; its kind is the key that it stands under."""
     if isinstance(value, Mapping):
-        # Evidence is keyed by ids: their order is their own.
-        keys = sorted(value, key=str) if key == "evidence" else sorted(value, key=_rank)
-        return {visible(str(name)): _ordered(value[name], str(name)) for name in keys}
-    if isinstance(value, set | frozenset) or (isinstance(value, list | tuple) and key in UNORDERED):
-        return sorted((_ordered(entry, "") for entry in value), key=str)
+        is_index = kind == "evidence"  # by id: each entry is one cited line
+        keys = sorted(value, key=lambda key: (0, str(key), "") if is_index else _rank(kind, str(key)))
+        return {visible(str(key)): _ordered(value[key], "cited" if is_index else str(key)) for key in keys}
+    if isinstance(value, set | frozenset) or (isinstance(value, list | tuple) and kind in UNORDERED):
+        return sorted((_ordered(entry, kind) for entry in value), key=str)
     if isinstance(value, list | tuple):
-        return [_ordered(entry, "") for entry in value]
+        return [_ordered(entry, kind) for entry in value]
     return _plain(value)
 
 
-def _rank(key: object) -> tuple[int, str]:
-    return RANK.get(str(key), len(RANK)), str(key)
+def _rank(kind: str, key: str) -> tuple[int, str, str]:
+    """Place in the order, then the amount's name, then MiB before bytes."""
+    ranks = RANKS.get(kind, {})
+    name = key.removesuffix("mib").removesuffix("bytes").removesuffix("_") or "size"
+    known = name if name != key and name in ranks else key
+    return ranks.get(known, len(ranks)), known, "" if key.endswith("mib") else key
 
 
 def _plain(value: object) -> object:

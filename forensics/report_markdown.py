@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from forensics.bars import bar, glyph
 from forensics.document import Document
 from forensics.safe import for_markdown, for_markdown_block
-from forensics.view import Card, Cited, Entry, Row, view
+from forensics.view import Card, Cited, Entry, OtherLoad, Row, view
 
 __all__ = ["render_markdown"]
 
@@ -29,7 +29,7 @@ def render_markdown(document: Document, *, load: str | None = None) -> str:
     blocks.append(_entries("Findings", shown.findings))
     blocks.append(_entries("Set aside", shown.set_aside))
     blocks.append(_entries("Missing", shown.missing))
-    blocks.append(_entries("Other loads in this evidence", shown.other_loads))
+    blocks.append(_other_loads(shown.other_loads))
     blocks.append(f"**Next:** {for_markdown(shown.next_step)}")
     if shown.legend:
         blocks += ["**Evidence**", for_markdown_block(_legend(shown.legend))]
@@ -42,6 +42,7 @@ def _card(card: Card) -> Iterator[str]:
         cells = bar(card.segments, card.total_bytes, BAR_CELLS)
         yield for_markdown_block(["".join(glyph(fill) * width for fill, width in cells)])
     yield _table(card.rows)
+    yield for_markdown(card.remark)
     if card.beside:
         yield "Besides: " + " · ".join(map(for_markdown, card.beside))
 
@@ -68,6 +69,14 @@ def _entries(title: str, entries: Iterable[Entry]) -> str:
     if not lines:
         return ""
     return "\n".join([f"**{title}**", "", *lines] if title else lines)
+
+
+def _other_loads(loads: Iterable[OtherLoad]) -> str:
+    lines = [
+        "* " + ", ".join(for_markdown(text) for text in (f"{load.identifier} {load.model}".strip(), *load[2:]) if text)
+        for load in loads
+    ]
+    return "\n".join(["**Other loads in this evidence**", "", *lines]) if lines else ""
 
 
 def _legend(legend: Iterable[Cited]) -> Iterator[str]:

@@ -111,15 +111,23 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def fold(text: str | bytes, cells: int, ascii_only: bool = False) -> list[str]:
-    """Cut text into lines of at most so many terminal cells, as it is shown; an escape is never torn."""
-    lines, line, room = [], "", cells
+    """Cut text into lines of at most so many terminal cells, as it is shown.
+
+    An escape is never torn; words are not either, where a space is in the last third of the line.
+    """
+    lines: list[str] = []
+    line, room, break_at = "", cells, 0
     for piece in _pieces(text, ascii_only):
         width = cell_len(piece)
         if width > room and line:
-            lines.append(line)
-            line, room = "", cells
+            cut = break_at if break_at * 3 >= len(line) * 2 else len(line)
+            lines.append(line[:cut])
+            line, break_at = line[cut:], 0
+            room = cells - cell_len(line)
         line += piece
         room -= width
+        if piece == " ":
+            break_at = len(line)
     return [*lines, line] if line or not lines else lines
 
 
@@ -149,7 +157,7 @@ def for_csv(text: str | bytes) -> str:
     return "'" + shown if shown.lstrip(" ").startswith(tuple("=+-@'|%＝＋－＠")) else shown
 
 
-SIGNS = frozenset("=·→—–−…×±+")
+SIGNS = frozenset("=·→—–−…×±+/")
 """Words that mean nothing to Markdown inside a line."""
 
 PLAIN_WORD = re.compile(

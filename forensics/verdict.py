@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from forensics.amounts import count, gib, mib, plain
 from forensics.document import Document, bounds, label, mapping, maps, model_name, size
+from forensics.units import MIB
 
-__all__ = ["Holding", "failed", "holding", "verdict"]
+__all__ = ["Holding", "failed", "holding", "listed", "verdict"]
 
 LARGE = 1 / 20
 """From this share of what is held on, the unexplained rest leads the verdict."""
@@ -28,6 +29,7 @@ class Holding(NamedTuple):
     """Those known only from the program's forecast."""
     unexplained: int | None
     bounds: tuple[int, int]
+    """Of the unexplained; a card counts whole MiB, so without bounds it is known to one."""
     bases: frozenset[str]
     """How the runtime items are known."""
     whole_card: bool
@@ -59,7 +61,7 @@ def holding(device: Document) -> Holding:
         runtime=sum(size(item) or 0 for item in runtime),
         estimated=sum(size(item) or 0 for item in items if label(item, "basis") == "estimated"),
         unexplained=unexplained,
-        bounds=bounds(device, "unexplained") or (unexplained or 0, unexplained or 0),
+        bounds=bounds(device, "unexplained") or ((unexplained or 0) - MIB, (unexplained or 0) + MIB),
         bases=frozenset(filter(None, (label(item, "basis") for item in runtime))),
         whole_card=label(device, "measured_by") == "card",
         logged_items=len(items) - len(runtime),
@@ -89,7 +91,7 @@ def verdict(document: Document, load: Document | None) -> str:
     measured = [each for each in cards if each.measured is not None]
     unmeasured = [each for each in cards if each.measured is None and each.named]
     if not measured:
-        named = _listed([f"{gib(each.named)} on {each.name}" for each in unmeasured])
+        named = listed([f"{gib(each.named)} on {each.name}" for each in unmeasured])
         return (
             f"The log names {named} for {name}; no card measurement to check against."
             if unmeasured
@@ -97,10 +99,10 @@ def verdict(document: Document, load: Document | None) -> str:
         )
     sentences = [_measured(name, "held" if label(load, "ended_at") else "holds", measured)]
     if unmeasured:
-        named = _listed([f"{gib(each.named)} on {each.name}" for each in unmeasured])
+        named = listed([f"{gib(each.named)} on {each.name}" for each in unmeasured])
         sentences.append(f"The log also names {named}, with no measurement to check against.")
     if whole := [each.name for each in measured if each.whole_card]:
-        sentences.append(f"{_listed(whole)}: the whole card's use, with no baseline, so others' memory may be in it.")
+        sentences.append(f"{listed(whole)}: the whole card's use, with no baseline, so others' memory may be in it.")
     return " ".join(sentences)
 
 
@@ -113,8 +115,8 @@ def _measured(name: str, holds: str, cards: list[Holding]) -> str:
         worst = min(over, key=lambda each: each.unexplained or 0)
         excess = plain(-(worst.unexplained or 0))
         return (
-            f"{begin}, but {excess} too much is named on {worst.name}: {mib(worst.named)} MiB named, "
-            f"{mib(worst.measured or 0, 0)} there. Something is counted twice, or was freed before the card was read."
+            f"{begin}, but {excess} more is named than {worst.name} holds: {mib(worst.named)} MiB against "
+            f"{mib(worst.measured or 0, 0)}. Something is counted twice, or was freed before the card was read."
         )
     rest = sum(each.unexplained or 0 for each in cards)
     low, high = sum(each.bounds[0] for each in cards), sum(each.bounds[1] for each in cards)
@@ -148,7 +150,7 @@ def _cannot_attribute(document: Document, load: Document, cards: list[Holding]) 
         return f"Cannot attribute: {reason}, and no card was measured."
     pid = label(load, "pid")
     holder = f" held by pid {pid} for {model_name(load)}" if pid else f" for {model_name(load)}"
-    return f"Cannot attribute: {reason}. {_listed(seen)}{holder}; the log names none of it."
+    return f"Cannot attribute: {reason}. {listed(seen)}{holder}; the log names none of it."
 
 
 def _off_card(name: str, devices: list[Document]) -> str:
@@ -167,9 +169,9 @@ def _used_anyway(document: Document) -> str:
         for card in maps(document, "cards")
         if (used := size(card, "used"))
     ]
-    return f" {_listed(seen)}; nothing says what for." if seen else ""
+    return f" {listed(seen)}; nothing says what for." if seen else ""
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

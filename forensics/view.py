@@ -26,7 +26,7 @@ from forensics.document import (
 )
 from forensics.verdict import failed, holding, verdict
 
-__all__ = ["Card", "Cited", "Entry", "Row", "View", "view"]
+__all__ = ["Card", "Cited", "Entry", "OtherLoad", "Row", "View", "view"]
 
 KINDS = {
     "kv_cache": "KV cache",
@@ -54,6 +54,16 @@ class Row(NamedTuple):
     basis: str
     evidence: str
     note: str
+
+
+class OtherLoad(NamedTuple):
+    """A load that is not shown in full."""
+
+    identifier: str
+    model: str
+    life: str
+    end: str
+    held: str
 
 
 class Entry(NamedTuple):
@@ -85,6 +95,8 @@ class Card:
     rows: tuple[Row, ...]
     beside: tuple[str, ...]
     """What else is on the card."""
+    remark: str
+    """How the card was found to be the load's, where that is not certain."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ class View:
     findings: tuple[Entry, ...]
     set_aside: tuple[Entry, ...]
     missing: tuple[Entry, ...]
-    other_loads: tuple[Entry, ...]
+    other_loads: tuple[OtherLoad, ...]
     next_step: str
     legend: tuple[Cited, ...]
 
@@ -160,25 +172,33 @@ def view(document: Document, asked: str | None = None) -> View:
     report_title, report_rows = _self_report(shown, aliases)
     findings = tuple(_finding(entry, aliases) for entry in maps(shown, "findings"))
     set_aside = tuple(_set_aside(document, shown, aliases))
+    next_step = label(document, "next") or _next_step(document, load)
     return View(
         verdict=label(shown, "verdict") or label(document, "verdict") or verdict(document, load),
         identity=_identity(shown) if load else (),
         notes=_notes(shown),
         failure=failure,
         cards=() if failure and not any(card.rows for card in cards) else cards,
-        elsewhere=tuple(_elsewhere(document, devices, on_cards)),
+        elsewhere=tuple(_elsewhere(document, load, devices, on_cards)),
         report_title=report_title,
         report_rows=report_rows,
         findings=findings,
         set_aside=set_aside,
         missing=tuple(
-            Entry(label(entry, "what"), label(entry, "because"), label(entry, "remedy"))
+            Entry(label(entry, "what"), label(entry, "because"), _unless(next_step, label(entry, "remedy")))
             for entry in maps(document, "missing")
         ),
-        other_loads=tuple(_other_load(each) for each in maps(document, "loads") if each is not load),
-        next_step=label(document, "next") or _next_step(document, load),
+        other_loads=tuple(
+            _other_load(each, label(shown, "begun_at")) for each in maps(document, "loads") if each is not load
+        ),
+        next_step=next_step,
         legend=aliases.legend(),
     )
+
+
+def _unless(said: str, text: str) -> str:
+    """A remedy that is not the next step already."""
+    return "" if text == said else text
 
 
 def _identity(load: Document) -> tuple[str, ...]:
@@ -227,7 +247,7 @@ def _failure(load: Document, aliases: Aliases) -> tuple[Entry, ...]:
         Entry("there", f"{mib(there, 0)} MiB" if there is not None else ""),
     ]
     if asked is not None and there is not None and asked > there:
-        entries.append(Entry("short", f"{mib(asked - there)} MiB"))
+        entries.append(Entry("short by", f"{mib(asked - there)} MiB"))
     entries += [Entry("detail" if first else "", text) for first, text in _firsts(texts(failure, "detail"))]
     took = duration(label(load, "begun_at"), label(load, "ended_at"))
     reason = label(load, "end_reason").replace("_", " ")
@@ -265,8 +285,7 @@ def _card(document: Document, load: Document, device: Document, aliases: Aliases
     rows = [_row(item, aliases) for item in items]
     places = max((row.amount[::-1].find(".") for row in rows), default=0)
     if held.unexplained is not None and held.measured is not None:
-        limits = bounds(device, "unexplained")
-        note = span(limits, signed=True) if limits else ""
+        evidence = aliases.of(texts(device, "evidence"), limit=2)
         rows.append(
             Row(
                 Fill.UNEXPLAINED,
@@ -274,12 +293,12 @@ def _card(document: Document, load: Document, device: Document, aliases: Aliases
                 "",
                 mib(held.unexplained, max(places, 0)),
                 "",
-                "",
-                note,
+                evidence,
+                _signed_span(bounds(device, "unexplained")),
             )
         )
         if growth := size(device, "growth"):
-            rows.append(Row(None, "grown since ready", "", mib(growth, 0), "measured", "", "no line names it"))
+            rows.append(Row(None, "of it grown", "", mib(growth, 0), "measured", "", "since ready"))
     total = size(card, "total") or size(device, "total")
     gpu = label(device, "gpu_index") or label(card, "gpu_index")
     title = (
@@ -292,7 +311,8 @@ def _card(document: Document, load: Document, device: Document, aliases: Aliases
     if held.measured is None:
         figure = f"{mib(held.named)} MiB named, not measured"
     else:
-        figure = f"{mib(held.measured, 0)} MiB" + (f" of {mib(total, 0)}" if total else "")
+        share = f" of {mib(total, 0)}, {held.measured / total:.0%}".replace("%", " %") if total else ""
+        figure = f"{mib(held.measured, 0)} MiB{share}"
     segments = [Segment(fill_of(label(item, "kind")), size(item) or 0) for item in items]
     if held.unexplained:
         segments.append(Segment(Fill.UNEXPLAINED, held.unexplained))
@@ -305,7 +325,17 @@ def _card(document: Document, load: Document, device: Document, aliases: Aliases
         total_bytes=total or 0,
         rows=tuple(rows),
         beside=beside,
+        remark=_remark(device),
     )
+
+
+def _remark(device: Document) -> str:
+    scope, by = label(device, "join_scope"), label(device, "joined_by").replace("_", " ")
+    return "" if scope in ("", "exact") else f"card and log joined by {by or 'unknown means'} ({scope})"
+
+
+def _signed_span(limits: tuple[int, int] | None) -> str:
+    return span(limits, signed=True) if limits and limits[0] < limits[1] else ""
 
 
 def _item_order(item: Document) -> tuple[bool, int, int]:
@@ -337,14 +367,16 @@ def _beside(
 ) -> tuple[tuple[str, ...], int]:
     """Who else is on the card, and how much of its use is not this load's."""
     mine, pid = label(load, "load_id"), label(device, "pid") or label(load, "pid")
-    pieces, others = [], 0
+    pieces, others, listed = [], 0, False
     by_size = sorted(maps(card, "holders"), key=lambda holder: -(size(holder) or 0))
     for holder in by_size:
         if (mine and label(holder, "load_id") == mine) or (pid and label(holder, "pid") == pid):
+            listed = True
             continue
         amount = size(holder)
         others += amount or 0
-        process = label(holder, "process").rsplit("/", 1)[-1]
+        program, space, arguments = label(holder, "process").partition(" ")
+        process = program.rsplit("/", 1)[-1] + space + arguments
         owner = next(
             (each for each in maps(document, "loads") if label(each, "load_id") == label(holder, "load_id")), None
         )
@@ -352,23 +384,26 @@ def _beside(
         who += f" ({model_name(owner)})" if owner and label(holder, "load_id") else ""
         pieces.append(f"{who or 'another process'} {'?' if amount is None else mib(amount, 0)}")
     if (rest := size(card, "rest")) is not None:
+        if not listed and measured is not None:
+            rest -= measured  # in no process as far as the card says, but known to be this load's
         if rest:
-            pieces.append(f"{mib(rest, 0)} in no process")
+            pieces.append(f"{mib(rest, 0)} held by no process")
         others += max(rest, 0)
     if (free := size(card, "free")) is not None:
         pieces.append(f"{mib(free, 0)} free")
     if (used := size(card, "used")) is not None and measured is not None:
         others = max(used - measured, 0)
-    scope = label(device, "join_scope")
-    if scope and scope != "exact":
-        by = label(device, "joined_by").replace("_", " ")
-        pieces.append(f"card and log joined by {by or 'unknown means'} ({scope})")
     return tuple(pieces), others
 
 
-def _elsewhere(document: Document, devices: list[Document], on_cards: list[Document]) -> Iterable[str]:
-    """One line for what is on no card, one for cards without this load."""
-    for where, name in (("host", "Host memory"), ("remote", "Other hosts")):
+def _elsewhere(
+    document: Document, load: Document | None, devices: list[Document], on_cards: list[Document]
+) -> Iterable[str]:
+    """One line each for the cards together, for what is on no card, and for cards without this load."""
+    if len(on_cards) > 1:
+        together = "Both" if len(on_cards) == 2 else f"All {len(on_cards)}"
+        yield f"{together} cards, MiB: " + " · ".join(_together(on_cards))
+    for where, name in (("host", "Host memory, on no card"), ("remote", "On other hosts")):
         pieces = []
         for device in devices:
             if label(device, "where") != where:
@@ -376,17 +411,35 @@ def _elsewhere(document: Document, devices: list[Document], on_cards: list[Docum
             held = holding(device)
             mapped = label(device, "device").endswith("_Mapped")
             amount = mib(held.named if held.named or held.measured is None else held.measured)
-            pieces.append(f"{label(device, 'device')} {amount}" + (" (mapped from a file, not held)" if mapped else ""))
+            pieces.append(f"{label(device, 'device')} {amount}" + (" (file, not held)" if mapped else ""))
         if pieces:
-            yield f"{name}, not on any card: " + " · ".join(pieces)
+            yield f"{name}: " + " · ".join(pieces)
     taken = [_card_of(document, device) for device in on_cards]
-    pieces = [
-        f"GPU {label(card, 'gpu_index') or '?'} {mib(size(card, 'used') or 0, 0)} of {mib(size(card, 'total') or 0, 0)}"
-        for card in maps(document, "cards")
-        if not any(_same_card(card, each) for each in taken)
-    ]
+    pieces = []
+    for card in maps(document, "cards"):
+        if any(_same_card(card, each) for each in taken):
+            continue
+        used, total = size(card, "used"), size(card, "total")
+        pieces.append(
+            f"GPU {label(card, 'gpu_index') or '?'} {mib(used or 0, 0)}" + (f" of {mib(total, 0)}" if total else "")
+        )
+        pieces += _beside(document, load or {}, {}, card, None)[0]
     if pieces:
-        yield "Cards without it: " + " · ".join(pieces)
+        yield ("Cards without it: " if load else "Cards: ") + " · ".join(pieces)
+
+
+def _together(devices: list[Document]) -> Iterable[str]:
+    """Each kind summed over the cards, largest first."""
+    sums: dict[str, int] = {}
+    for device in devices:
+        for item in maps(device, "items"):
+            kind = label(item, "kind")
+            sums[kind] = sums.get(kind, 0) + (size(item) or 0)
+    for kind in sorted(sums, key=lambda kind: (kind == "runtime", -sums[kind])):
+        yield f"{KINDS.get(kind, kind.replace('_', ' '))} {mib(sums[kind])}"
+    holdings = [holding(device) for device in devices]
+    if all(each.unexplained is not None for each in holdings):
+        yield f"unexplained {mib(sum(each.unexplained or 0 for each in holdings))}"
 
 
 def _same_card(one: Document, other: Document) -> bool:
@@ -409,9 +462,9 @@ def _self_report(load: Document, aliases: Aliases) -> tuple[str, tuple[Row, ...]
         title += f"; a gap of {plain(amount)}"
     rows = [_row(item, aliases) for item in maps(gap, "items")]
     if (rest := size(gap, "unexplained")) is not None:
-        limits = bounds(gap, "unexplained")
-        note = span(limits, signed=True) if limits else ""
-        rows.append(Row(Fill.UNEXPLAINED, "unexplained", "", mib(rest), "", "", note))
+        rows.append(
+            Row(Fill.UNEXPLAINED, "unexplained", "", mib(rest), "", "", _signed_span(bounds(gap, "unexplained")))
+        )
     return title, tuple(rows)
 
 
@@ -453,21 +506,23 @@ def _owner(document: Document, load_id: str) -> str:
     return f"load {load_id[:12]}" + (f", {model_name(load)}" if load and label(load, "model") else "")
 
 
-def _other_load(load: Document) -> Entry:
+def _other_load(load: Document, shown_begun: str) -> OtherLoad:
     """A load in one line: who, when, how it ended, what it held."""
     begun, ended = label(load, "begun_at"), label(load, "ended_at")
-    life = clock(begun) if begun else ""
-    reason = label(load, "end_reason").replace("_", " ")
+    life = clock(begun, shown_begun) if begun else ""
     if ended:
-        life += f" to {clock(ended, begun)}"
-    if failed(load):
-        held = "never ready"
-    else:
-        measured = [size(device, "measured") for device in maps(load, "devices")]
-        known = [amount for amount in measured if amount is not None]
-        named = sum(holding(device).named for device in maps(load, "devices") if label(device, "where") != "host")
-        held = gib(sum(known)) if known else f"{gib(named)} named" if named else "nothing named"
-    return Entry(f"{short_id(load)} {model_name(load)}".strip(), ", ".join(filter(None, (life, reason, held))))
+        life += f"–{clock(ended, begun)}"
+    measured = [size(device, "measured") for device in maps(load, "devices")]
+    known = [amount for amount in measured if amount is not None]
+    named = sum(holding(device).named for device in maps(load, "devices") if label(device, "where") != "host")
+    held = gib(sum(known)) if known else f"{gib(named)} named" if named else "nothing named"
+    return OtherLoad(
+        short_id(load),
+        model_name(load),
+        life,
+        label(load, "end_reason").replace("_", " "),
+        "never ready" if failed(load) else held,
+    )
 
 
 def _next_step(document: Document, load: Document | None) -> str:

@@ -246,3 +246,244 @@ def screen(answer: Json, width: int = 80, colour: bool = False, encoding: str = 
     file.flush()
     assert isinstance(file.buffer, io.BytesIO)
     return file.buffer.getvalue().decode(encoding)
+
+
+def plain(**more: Any) -> Json:
+    """One card of 24 GiB with a small model on it."""
+    items = [
+        logged("target", "weights", 4455.34, "b1"),
+        logged("target", "kv_cache", 5440.00, "b2", "131072 cells, q8_0"),
+        logged("target", "compute", 312.75, "b3"),
+    ]
+    answer = document(
+        [load([device(0, 10808, [*items, runtime(592, 586, 598)])], model="Qwen3-8B-Q4_0")],
+        cards=[
+            card(0, 11020, [{"pid": 5226, "process": "llama-server", "mib": 10808, "load_id": "a41f09c2"}], total=24576)
+        ],
+    )
+    return answer | more
+
+
+def failed_load() -> Json:
+    """A cache that no card could hold."""
+    failure = {
+        "what": "its KV cache of 786432.00 MiB was refused on CUDA0",
+        "asked_mib": 786432.0,
+        "asked_bytes": 786432 * MIB,
+        "there_mib": 142627,
+        "there_bytes": 142627 * MIB,
+        "detail": [
+            "12582912 cells, on top of 14556.46 MiB of weights",
+            "free when it started, on CUDA0; nothing of it is on the card now",
+        ],
+        "evidence": ["x1", "x2"],
+    }
+    return document(
+        [
+            load(
+                [device(0, None, [logged("target", "weights", 6742.14, "b1")])],
+                ready_at=None,
+                ended_at="2026-11-15T11:07:21.050000+00:00",
+                end_reason="failed",
+                failure=failure,
+                pid=6026,
+            )
+        ],
+        next="-c 12582912 -np 48 asks for 48 full contexts; 16384 MiB hold one.",
+        evidence={
+            "b1": line(66, "0.03.100.371 I load_tensors:        CUDA0 model buffer size =  6742.14 MiB"),
+            "x1": line(
+                158,
+                "0.03.842.657 E ggml_backend_cuda_buffer_type_alloc_buffer: allocating 786432.00 MiB on device 0: "
+                "cudaMalloc failed: out of memory",
+            ),
+            "x2": line(
+                160,
+                "0.03.887.753 E llama_init_from_model: failed to initialize the context: failed to allocate buffer "
+                "for kv cache",
+            ),
+        },
+    )
+
+
+def silent() -> Json:
+    """A server at its default verbosity: the card knows, the log does not."""
+    return document(
+        [load([device(0, 10248, [])], model="/srv/models/Qwen3-8B-Q4_0.gguf", pid=5046)],
+        cards=[card(0, 10261, [{"pid": 5046, "process": "llama-server", "mib": 10248, "load_id": "a41f09c2"}])],
+        missing=[
+            {
+                "what": "buffer sizes",
+                "because": "verbosity 3",
+                "remedy": "Start it with -lv 4 (or LLAMA_ARG_LOG_VERBOSITY=4) and look again.",
+            }
+        ],
+    )
+
+
+def log_only() -> Json:
+    """A pasted log: nobody looked at the cards."""
+    items = [logged("target", "weights", 6742.14, "b1"), logged("target", "kv_cache", 4352.00, "b2")]
+    return document([load([device(0, None, items, gpu_index=None, gpu_uuid=None, pci_bus_id=None)], pid=None)])
+
+
+def cpu_only() -> Json:
+    """A load without a card is a complete answer."""
+    devices = [
+        host("CPU_Mapped", [logged("target", "weights", 4455.34, "b1")]),
+        host("CPU", [logged("target", "kv_cache", 288.00, "b2"), logged("target", "compute", 301.75, "b3")]),
+    ]
+    return document([load(devices, model="Qwen3-0.6B-Q8_0")])
+
+
+def ping_pong() -> Json:
+    """Many loads, lines that two of them could have written, a self-report that forgets, and a forged line."""
+    answer = two_cards()
+    older = [
+        load(
+            [device(0, 10808, [logged("target", "weights", 4455.34, "o1")])],
+            load_id=f"{number:08x}",
+            model="Qwen3-8B-Q4_0" if number % 2 else "Qwen3.6-27B-Q4_0",
+            begun_at=f"2026-11-15T10:0{number}:00+00:00",
+            ready_at=f"2026-11-15T10:0{number}:05+00:00",
+            ended_at=f"2026-11-15T10:0{number}:58+00:00",
+            end_reason="evicted",
+        )
+        for number in range(9)
+    ]
+    answer["loads"] = older + answer["loads"]
+    current = answer["loads"][-1]
+    current["self_report"] = {"mib": 25108.0, "source": "/api/ps", "replay": {"mib": 24422.05}}
+    current["gap"] = {
+        "mib": 7664.0,
+        "items": [
+            logged("target", "kv_cache", 4352.0, "b12", "overwritten by the MTP context's line"),
+            logged("target", "compute", 2169.13, "b15", "overwritten by the MTP context's line"),
+            logged("vision", "weights", 639.55, "b9", "matched by no line it reads"),
+        ],
+        "unexplained_mib": 503.32,
+    }
+    current["findings"] = [
+        {
+            "claim": "the load speculates",
+            "state": "supported",
+            "amount_mib": None,
+            "for": ["b16", "b17"],
+            "against": [],
+        },
+        {
+            "claim": "something is counted twice: plain loads on this box leave 614 to 1495 MiB",
+            "state": "not_established",
+            "amount_mib": 307.2,
+            "for": ["b1"],
+            "against": ["b11"],
+        },
+    ]
+    answer["ambiguous"] = [
+        {
+            "evidence": f"a{number}",
+            "candidates": ["00000007", "00000008"],
+            "reason": "two children could have written it",
+        }
+        for number in range(4)
+    ]
+    answer["set_aside"].append(
+        {
+            "what": "buffer lines inside a request",
+            "why": "suspected forgery: the carrier is a tool's type",
+            "mib": 99999.0,
+            "count": 3,
+            "load_id": "00000008",
+            "evidence": ["z1", "z2", "z3"],
+        }
+    )
+    answer["missing"] = [
+        {
+            "what": "a sample before the load",
+            "because": "the samples begin at 11:07:20",
+            "remedy": "Sample the cards from before the server starts.",
+        }
+    ]
+    answer["evidence"]["z1"] = line(
+        400, "tool \x1b[31mtype\r\nload_tensors: CUDA0 model buffer size = 99999.00 MiB [bold]"
+    )
+    return answer
+
+
+def engine() -> Json:
+    """An engine that prints GiB with two decimals, beside a neighbour, and with memory that nothing names."""
+
+    def printed(kind: str, gib: float, evidence: str, basis: str = "logged") -> Json:
+        mib = gib * 1024
+        return {
+            "part": "target",
+            "kind": kind,
+            "mib": mib,
+            "bytes": round(mib * MIB),
+            "basis": basis,
+            "bounds_mib": [mib - 5.12, mib + 5.12],
+            "bounds_bytes": [round((mib - 5.12) * MIB), round((mib + 5.12) * MIB)],
+            "evidence": [evidence],
+        }
+
+    items = [
+        printed("weights", 15.27, "w"),
+        printed("kv_cache", 40.02, "k"),
+        printed("activation_peak", 1.4, "a", "estimated"),
+        printed("cuda_graphs", 0.29, "g"),
+        printed("non_torch", 0.26, "n"),
+    ]
+    neighbour = {"pid": 900, "process": "python3 -m other.server", "mib": 21000, "load_id": None}
+    return document(
+        [
+            load(
+                [
+                    device(
+                        0,
+                        64200,
+                        items,
+                        growth_mib=37.0,
+                        measured_by="card_less_baseline",
+                        join_scope="inferred",
+                        joined_by="overlap_of_lives",
+                    )
+                ],
+                engine="vLLM",
+                engine_version="0.25.1",
+                model="Qwen/Qwen3-8B",
+                unit="vllm.service",
+                ended_at="2026-11-16T01:00:00+00:00",
+                end_reason="killed",
+            )
+        ],
+        cards=[card(0, 85213, [neighbour], total=143771)],
+    )
+
+
+def overnamed() -> Json:
+    """A sum that the card refutes."""
+    answer = plain()
+    answer["loads"][0]["devices"][0]["items"].append(logged("draft", "weights", 610.0, "b7"))
+    answer["loads"][0]["devices"] = [device(0, 10808, answer["loads"][0]["devices"][0]["items"])]
+    return answer
+
+
+def hostile() -> Json:
+    """Every text of the document is an attack."""
+    attack = "\x1b]52;c;eA==\x07[bold]x[/bold]\u202e|`=1+1</script>\r\n# h"
+    answer = two_cards()
+    trusted = {"where", "part", "kind", "basis", "load_id", "evidence", "gpu_uuid", "join_scope"}
+
+    def poison(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {key: value if key in trusted else poison(value) for key, value in node.items()}
+        if isinstance(node, list):
+            return [poison(value) for value in node]
+        return f"{node}{attack}" if isinstance(node, str) else node
+
+    for name in ("loads", "cards", "set_aside"):
+        answer[name] = poison(answer[name])
+    for cited in answer["evidence"].values():
+        cited["text"] += attack
+    answer["missing"] = [{"what": attack, "because": attack, "remedy": attack}]
+    return answer

@@ -158,7 +158,9 @@ WITH_JSON = GOOD.replace("[[pattern]]", JSON_FORM, 1)
             id="a message with a level that looks relayed is not",
         ),
         pytest.param(
-            r'{"type":"log","msg":"half \ud800"}', Prefix("half ?", present=True), id="half a surrogate pair is replaced"
+            r'{"type":"log","msg":"half \ud800"}',
+            Prefix("half ?", present=True),
+            id="half a surrogate pair is replaced",
         ),
         pytest.param('{"type":"log","time":9', Prefix('{"type":"log","time":9'), id="a torn object is text"),
         pytest.param('{"type":"other","msg":"x"}', Prefix('{"type":"other","msg":"x"}'), id="another type is text"),

@@ -7,10 +7,11 @@ calibration). docs/patterns.md explains every key.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,41 @@ class Prefix:
 
 
 @dataclass(frozen=True)
+class Envelope:
+    """A program's JSON form of a line: which keys hold what its prefix would, and which objects are lines of it."""
+
+    message: str
+    when: str
+    value: str
+    clock: str | None
+    level: str | None
+    levels: Mapping[str, str]
+
+    def open(self, text: str) -> Prefix | None:
+        """Read one object, or None when the text is not a line in this form."""
+        if not text.startswith("{"):
+            return None
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(found, dict) or found.get(self.when) != self.value:
+            return None
+        message = found.get(self.message)
+        if not isinstance(message, str):
+            return None
+        clock = found.get(self.clock) if self.clock else None
+        return Prefix(
+            message=message.encode(errors="replace").decode().removesuffix("\n"),  # half a surrogate pair is no text
+            clock=(str(clock),) if isinstance(clock, int) else None,
+            level=self.levels.get(str(found.get(self.level))) if self.level else None,
+            present=True,
+        )
+
+
+@dataclass(frozen=True)
 class Grammar:
-    """The prefix of a program's lines."""
+    """The prefix of a program's lines, and the JSON form of the same lines if it has one."""
 
     regex: re.Pattern[str]
     tag: str | None
@@ -75,9 +109,22 @@ class Grammar:
     members: str
     supervises: bool
     tag_is: str
+    envelope: Envelope | None = None
 
     def split(self, line: str) -> Prefix | None:
         """Take the prefix off a line, or None when the line is not of this program's making."""
+        prefix = self._prefix(line)
+        opened = self.envelope.open(prefix.message) if prefix is not None and self.envelope is not None else None
+        if prefix is None or opened is None:
+            return prefix
+        if prefix.tag is None and opened.level is None:
+            # A supervisor relays a child's line as a message of its own without a level: the inner line is what counts.
+            relayed = self.split(opened.message)
+            if relayed is not None and relayed.tag is not None:
+                return relayed
+        return replace(opened, tag=prefix.tag)
+
+    def _prefix(self, line: str) -> Prefix | None:
         found = self.regex.match(line)
         if found is None:
             return None
@@ -313,7 +360,7 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
     regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
     if "message" not in regex.groupindex:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
@@ -324,6 +371,24 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
         members=raw.get("members", "process"),
         supervises=bool(raw.get("supervises", False)),
         tag_is=raw.get("tag_is", "child"),
+        envelope=_envelope(file, raw["json"]) if "json" in raw else None,
+    )
+
+
+def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
+    for needed in ("message", "when", "is"):
+        if needed not in raw:
+            raise CatalogueError(f"{file}: grammar: json: the key {needed!r} is missing")
+    known = {"message", "when", "is", "clock", "level", "levels"}
+    if unknown := sorted(set(raw) - known):
+        raise CatalogueError(f"{file}: grammar: json: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    return Envelope(
+        message=raw["message"],
+        when=raw["when"],
+        value=raw["is"],
+        clock=raw.get("clock"),
+        level=raw.get("level"),
+        levels=raw.get("levels", {}),
     )
 
 
@@ -348,6 +413,11 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
     fields_of = event_fields(event)
     if not raw.get("contains"):
         raise CatalogueError(f"{where}: 'contains' is missing: the literal that the scan looks for")
+    if grammar.envelope is not None and set(raw["contains"]) & set('"\\\t'):
+        raise CatalogueError(
+            f"{where}: the literal {raw['contains']!r} would be missed in the JSON form, which escapes it; "
+            "choose one without quotes, backslashes and tabs"
+        )
     regex = _compile(where, raw.get("regex", ""))
     keys = frozenset(raw.get("keys", ()))
     units: Mapping[str, str] = raw.get("unit", {})
@@ -389,7 +459,6 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         for phase in raw.get(key, ()):
             if phase not in PHASES:
                 raise CatalogueError(f"{where}: {key}: unknown phase {phase!r}; known: {', '.join(sorted(PHASES))}")
-    del grammar
     return Pattern(
         program=program,
         name=name,

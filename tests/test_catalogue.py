@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forensics.catalogue import Pattern, Program, load_catalogue, load_programs
+from forensics.catalogue import Pattern, Prefix, Program, load_catalogue, load_programs
 from forensics.errors import CatalogueError
 
 CATALOGUE = load_catalogue()
@@ -114,3 +114,75 @@ def test_a_right_catalogue_gives_its_event_with_the_rounding_of_the_log() -> Non
     matched = program.patterns[0].match("CUDA0 weights = 1.50 MiB")
     assert matched is not None
     assert matched.bounds == {"size_bytes": 5243}
+
+
+JSON_FORM = """
+[grammar]
+regex = '(?s)^(?:\\[(?P<port>\\d+)\\] )?(?:(?P<clock>\\d+\\.\\d+) )?(?:(?P<level>[IE]) )?(?P<message>.*)$'
+tag = "port"
+clock = "elapsed"
+json = { when = "type", is = "log", message = "msg", clock = "time", level = "level", levels = { info = "I" } }
+[[pattern]]
+"""
+WITH_JSON = GOOD.replace("[[pattern]]", JSON_FORM, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "prefix"),
+    [
+        pytest.param(
+            r'{"type":"log","time":671,"level":"info","msg":"a \"b\"\nc\n"}',
+            Prefix('a "b"\nc', clock=("671",), level="I", present=True),
+            id="unescaped, without the newline that ended it",
+        ),
+        pytest.param("0.5 I text", Prefix("text", clock=("0.5",), level="I", present=True), id="the text form still"),
+        pytest.param(
+            r'{"type":"log","time":9,"level":"none","msg":"[8081] {\"type\":\"log\",\"time\":7,\"level\":\"info\",'
+            r'\"msg\":\"weights\\n\"}\n"}',
+            Prefix("weights", tag="8081", clock=("7",), level="I", present=True),
+            id="a relayed line in JSON, both in JSON",
+        ),
+        pytest.param(
+            r'{"type":"log","time":9,"level":"none","msg":"[8081] 0.7 I weights\n"}',
+            Prefix("weights", tag="8081", clock=("0.7",), level="I", present=True),
+            id="a relayed line in text",
+        ),
+        pytest.param(
+            r'[8081] {"type":"log","time":7,"level":"info","msg":"weights\n"}',
+            Prefix("weights", tag="8081", clock=("7",), level="I", present=True),
+            id="a relayed line in JSON, relayed as text",
+        ),
+        pytest.param(
+            r'{"type":"log","time":9,"level":"info","msg":"[8081] 0.7 I weights\n"}',
+            Prefix("[8081] 0.7 I weights", clock=("9",), level="I", present=True),
+            id="a message with a level that looks relayed is not",
+        ),
+        pytest.param(
+            r'{"type":"log","msg":"half \ud800"}',
+            Prefix("half ?", present=True),
+            id="half a surrogate pair is replaced",
+        ),
+        pytest.param('{"type":"log","time":9', Prefix('{"type":"log","time":9'), id="a torn object is text"),
+        pytest.param('{"type":"other","msg":"x"}', Prefix('{"type":"other","msg":"x"}'), id="another type is text"),
+        pytest.param('{"type":"log","msg":7}', Prefix('{"type":"log","msg":7}'), id="a message that is no text"),
+    ],
+)
+def test_a_line_in_the_json_form_gives_what_its_text_form_would(line: str, prefix: Prefix) -> None:
+    (program,) = load_programs([("toy.toml", WITH_JSON)])
+    assert program.grammar.split(line) == prefix
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('message = "msg", ', "", "json: the key 'message' is missing"),
+        ("when =", "if =", "json: the key 'when' is missing"),
+        ("level =", "grade =", "json: unknown key 'grade'"),
+        ('contains = "weights ="', "contains = 'weights \"a\"'", "would be missed in the JSON form"),
+    ],
+)
+def test_a_wrong_json_form_is_refused_by_name(old: str, new: str, message: str) -> None:
+    assert old in WITH_JSON
+    with pytest.raises(CatalogueError, match=r"toy\.toml") as caught:
+        load_programs([("toy.toml", WITH_JSON.replace(old, new, 1))])
+    assert message in str(caught.value)

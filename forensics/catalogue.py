@@ -63,6 +63,7 @@ class Prefix:
     clock: tuple[str, ...] | None = None
     level: str | None = None
     present: bool = False
+    who: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Grammar:
 
     regex: re.Pattern[str]
     tag: str | None
+    who: str | None
     clock: str | None
     level: str | None
     members: str
@@ -137,6 +139,7 @@ class Grammar:
             clock=(clock,) if clock else None,
             level=level,
             present=bool(clock or level),
+            who=groups.get(self.who) if self.who else None,
         )
 
 
@@ -161,6 +164,7 @@ class Pattern:
     regex: re.Pattern[str]
     fields: Mapping[str, Field]
     units: Mapping[str, str]
+    unit_groups: Mapping[str, str]
     constants: Mapping[str, Any]
     from_record: Mapping[str, str]
     keys: frozenset[str]
@@ -191,15 +195,19 @@ class Pattern:
         values: dict[str, Any] = dict(self.constants)
         bounds: dict[str, int] = {}
         keys: dict[str, str] = {}
-        for name, text in found.groupdict().items():
+        groups = found.groupdict()
+        for name, text in groups.items():
             if text is None:
                 continue
             if name in self.keys:
                 keys[name] = text
             if name not in self.fields:
                 continue
+            unit = self.units.get(name)
+            if name in self.unit_groups:
+                unit = groups[self.unit_groups[name]] or ""
             try:
-                values[name], bound = _convert(text, self.fields[name], self.units.get(name))
+                values[name], bound = _convert(text, self.fields[name], unit)
             except ValueError:
                 return None  # counted by the scan as a hit without a match
             if bound:
@@ -221,6 +229,8 @@ class Pattern:
 def _convert(text: str, target: Field, unit: str | None) -> tuple[Any, int]:
     """Convert a captured text to a field's type, with its rounding bound in base units."""
     if unit is not None:
+        if unit not in UNITS:
+            raise ValueError(f"not a unit: {unit!r}")
         value, bound = to_base(text, unit)
         if target.type is int:
             return round_bytes(value), round_bytes(bound)
@@ -360,12 +370,13 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
     regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
     if "message" not in regex.groupindex:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
         regex=regex,
         tag=raw.get("tag"),
+        who=raw.get("who"),
         clock=raw.get("clock"),
         level="level" if "level" in regex.groupindex else None,
         members=raw.get("members", "process"),
@@ -420,7 +431,8 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         )
     regex = _compile(where, raw.get("regex", ""))
     keys = frozenset(raw.get("keys", ()))
-    units: Mapping[str, str] = raw.get("unit", {})
+    units: dict[str, str] = {}
+    unit_groups: dict[str, str] = {}
     constants = dict(raw.get("const", {}))
     from_record: Mapping[str, str] = raw.get("record", {})
     groups = set(regex.groupindex)
@@ -430,11 +442,22 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
                 f"{where}: group {group!r} is no field of {event_name} and no declared key; "
                 f"fields: {', '.join(fields_of)}"
             )
-    for name_, unit in units.items():
-        if unit not in UNITS:
-            raise CatalogueError(f"{where}: unknown unit {unit!r}; known: {', '.join(UNITS)}")
+    for name_, unit in raw.get("unit", {}).items():
         if name_ not in fields_of:
             raise CatalogueError(f"{where}: unit for {name_!r}, which is no field of {event_name}")
+        if isinstance(unit, str):
+            if unit not in UNITS:
+                raise CatalogueError(f"{where}: unknown unit {unit!r}; known: {', '.join(UNITS)}")
+            units[name_] = unit
+            continue
+        if set(unit) != {"group"}:
+            raise CatalogueError(f'{where}: the unit of {name_!r} is a name or {{ group = "…" }}')
+        if unit["group"] not in groups or unit["group"] not in keys:
+            raise CatalogueError(
+                f"{where}: the unit of {name_!r} comes from the group {unit['group']!r}: "
+                "capture it and declare it in keys"
+            )
+        unit_groups[name_] = unit["group"]
     for name_ in constants:
         if name_ not in fields_of:
             raise CatalogueError(f"{where}: constant for {name_!r}, which is no field of {event_name}")
@@ -467,6 +490,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         regex=regex,
         fields=fields_of,
         units=units,
+        unit_groups=unit_groups,
         constants=constants,
         from_record=from_record,
         keys=keys,

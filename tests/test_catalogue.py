@@ -170,6 +170,30 @@ WITH_JSON = GOOD.replace("[[pattern]]", JSON_FORM, 1)
 def test_a_line_in_the_json_form_gives_what_its_text_form_would(line: str, prefix: Prefix) -> None:
     (program,) = load_programs([("toy.toml", WITH_JSON)])
     assert program.grammar.split(line) == prefix
+UNIT_BY_GROUP = GOOD.replace("MiB$'", "(?P<size_unit>\\S+)$'").replace(
+    'unit.size_bytes = "MiB"', 'unit.size_bytes = { group = "size_unit" }\nkeys = ["size_unit"]'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "size_bytes", "bound"),
+    [
+        ("CUDA0 weights = 1.50 MiB", 1572864, 5243),
+        ("CUDA0 weights = 1.50 GiB", 1610612736, 5368709),
+        ("CUDA0 weights = 512 bytes", 512, None),
+    ],
+)
+def test_a_line_may_name_the_unit_of_each_number(line: str, size_bytes: int, bound: int | None) -> None:
+    (program,) = load_programs([("toy.toml", UNIT_BY_GROUP)])
+    matched = program.patterns[0].match(line)
+    assert matched is not None
+    assert matched.event.size_bytes == size_bytes  # type: ignore[attr-defined]
+    assert matched.bounds.get("size_bytes") == bound
+
+
+def test_a_line_with_an_unknown_unit_is_not_read() -> None:
+    (program,) = load_programs([("toy.toml", UNIT_BY_GROUP)])
+    assert program.patterns[0].match("CUDA0 weights = 1.50 parsecs") is None
 
 
 @pytest.mark.parametrize(
@@ -186,3 +210,22 @@ def test_a_wrong_json_form_is_refused_by_name(old: str, new: str, message: str) 
     with pytest.raises(CatalogueError, match=r"toy\.toml") as caught:
         load_programs([("toy.toml", WITH_JSON.replace(old, new, 1))])
     assert message in str(caught.value)
+        ('{ group = "size_unit" }', '{ group = "other_unit" }', "comes from the group 'other_unit'"),
+        ('{ group = "size_unit" }', "{ column = 1 }", "the unit of 'size_bytes' is a name or"),
+        ('unit.size_bytes = { group = "size_unit" }', 'unit.sizes = { group = "size_unit" }', "no field of"),
+        ('keys = ["size_unit"]', "", "group 'size_unit' is no field"),
+    ],
+)
+def test_a_wrong_unit_by_group_is_refused_by_name(old: str, new: str, message: str) -> None:
+    assert old in UNIT_BY_GROUP
+    with pytest.raises(CatalogueError, match=r"toy\.toml") as caught:
+        load_programs([("toy.toml", UNIT_BY_GROUP.replace(old, new, 1))])
+    assert message in str(caught.value)
+
+
+def test_a_grammar_may_name_its_writer() -> None:
+    grammar = "[grammar]\nregex = '^(?:\\((?P<who>\\w+)\\) )?(?P<message>.*)$'\nwho = \"who\"\n[[pattern]]"
+    (program,) = load_programs([("toy.toml", GOOD.replace("[[pattern]]", grammar, 1))])
+    prefix = program.grammar.split("(Worker_TP0) CUDA0 weights = 1.50 MiB")
+    assert prefix is not None
+    assert (prefix.who, prefix.message) == ("Worker_TP0", "CUDA0 weights = 1.50 MiB")

@@ -17,7 +17,7 @@ from typing import Any
 
 from .errors import CatalogueError
 from .events import EVENT_TYPES, Event, Field, Kind, Part, event_fields
-from .units import UNITS, round_bytes, to_base
+from .units import UNITS, round_bytes, to_base, unwrap
 
 __all__ = ["Catalogue", "Grammar", "Matched", "Pattern", "Prefix", "Program", "load_catalogue", "load_programs"]
 
@@ -114,6 +114,7 @@ class Pattern:
     regex: re.Pattern[str]
     fields: Mapping[str, Field]
     units: Mapping[str, str]
+    unit_groups: Mapping[str, str]
     constants: Mapping[str, Any]
     from_record: Mapping[str, str]
     keys: frozenset[str]
@@ -151,10 +152,13 @@ class Pattern:
                 keys[name] = text
             if name not in self.fields:
                 continue
-            try:
-                values[name], bound = _convert(text, self.fields[name], self.units.get(name))
-            except ValueError:
+            unit = found[self.unit_groups[name]] if name in self.unit_groups else self.units.get(name)
+            if name in self.unit_groups and unit not in UNITS:
                 return None  # counted by the scan as a hit without a match
+            try:
+                values[name], bound = _convert(text, self.fields[name], unit)
+            except ValueError:
+                return None
             if bound:
                 bounds[name] = bound
         for name, source in self.from_record.items():
@@ -176,7 +180,7 @@ def _convert(text: str, target: Field, unit: str | None) -> tuple[Any, int]:
     if unit is not None:
         value, bound = to_base(text, unit)
         if target.type is int:
-            return round_bytes(value), round_bytes(bound)
+            return unwrap(round_bytes(value)), round_bytes(bound)
         return float(value), 0
     if target.type is int:
         return int(text.replace(",", "")), 0
@@ -350,7 +354,9 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         raise CatalogueError(f"{where}: 'contains' is missing: the literal that the scan looks for")
     regex = _compile(where, raw.get("regex", ""))
     keys = frozenset(raw.get("keys", ()))
-    units: Mapping[str, str] = raw.get("unit", {})
+    declared: Mapping[str, Any] = raw.get("unit", {})
+    units = {key: value for key, value in declared.items() if isinstance(value, str)}
+    unit_groups = _unit_groups(where, declared, keys, regex)
     constants = dict(raw.get("const", {}))
     from_record: Mapping[str, str] = raw.get("record", {})
     groups = set(regex.groupindex)
@@ -360,9 +366,10 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
                 f"{where}: group {group!r} is no field of {event_name} and no declared key; "
                 f"fields: {', '.join(fields_of)}"
             )
-    for name_, unit in units.items():
+    for unit in units.values():
         if unit not in UNITS:
             raise CatalogueError(f"{where}: unknown unit {unit!r}; known: {', '.join(UNITS)}")
+    for name_ in declared:
         if name_ not in fields_of:
             raise CatalogueError(f"{where}: unit for {name_!r}, which is no field of {event_name}")
     for name_ in constants:
@@ -398,6 +405,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         regex=regex,
         fields=fields_of,
         units=units,
+        unit_groups=unit_groups,
         constants=constants,
         from_record=from_record,
         keys=keys,
@@ -412,6 +420,23 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         nevers=tuple(one["line"] for one in raw.get("never", ())),
         where=where,
     )
+
+
+def _unit_groups(
+    where: str, declared: Mapping[str, Any], keys: frozenset[str], regex: re.Pattern[str]
+) -> dict[str, str]:
+    """Fields whose unit the line itself prints, with the group that captures it."""
+    found: dict[str, str] = {}
+    for name, value in declared.items():
+        if isinstance(value, str):
+            continue
+        if not isinstance(value, dict) or set(value) != {"group"}:
+            raise CatalogueError(f"{where}: the unit of {name!r} is a name or {{ group = … }}")
+        group = value["group"]
+        if group not in keys or group not in regex.groupindex:
+            raise CatalogueError(f"{where}: the unit of {name!r} is in {group!r}, which is no captured key")
+        found[name] = group
+    return found
 
 
 def _has_default(event: type[Event], name: str) -> bool:

@@ -100,6 +100,9 @@ expect = { device = "CUDA0", kind = "weights", size_bytes = 1572864 }
         ("(?P<device>\\S+)", "(?P<device>\\S+", "bad regular expression"),
         ('title = "Toy"', "", "'title' is missing"),
         ('program = "toy"', "program = ", "not valid TOML"),
+        ('unit.size_bytes = "MiB"', 'unit.size_bytes = { group = "unit" }', "in 'unit', which is no captured key"),
+        ('unit.size_bytes = "MiB"', 'unit.size_bytes = { from = "unit" }', "is a name or { group"),
+        ('unit.size_bytes = "MiB"', 'unit.device_bytes = "MiB"', "'device_bytes', which is no field"),
     ],
 )
 def test_a_wrong_catalogue_is_refused_by_name(old: str, new: str, message: str) -> None:
@@ -114,3 +117,30 @@ def test_a_right_catalogue_gives_its_event_with_the_rounding_of_the_log() -> Non
     matched = program.patterns[0].match("CUDA0 weights = 1.50 MiB")
     assert matched is not None
     assert matched.bounds == {"size_bytes": 5243}
+
+
+WITH_UNIT = GOOD.replace("MiB$'", "(?P<unit>\\S+)$'").replace(
+    'unit.size_bytes = "MiB"', 'unit.size_bytes = { group = "unit" }\nkeys = ["unit"]'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "size", "bound"),
+    [
+        ("CUDA0 weights = 8.1 GiB", 8697308774, 53687091),
+        ("CUDA0 weights = 787.5 MiB", 825753600, 52429),
+        ("CUDA0 weights = 0 B", 0, None),
+        # An unsigned underflow, as a scheduler printed it: 2^34 GiB less 0.2.
+        ("CUDA0 weights = 17179869183.8 GiB", -214748365, 53687091),
+    ],
+)
+def test_a_unit_may_be_taken_from_the_line(line: str, size: int, bound: int | None) -> None:
+    (program,) = load_programs([("toy.toml", WITH_UNIT)])
+    matched = program.patterns[0].match(line)
+    assert matched is not None
+    assert (asdict(matched.event)["size_bytes"], matched.bounds.get("size_bytes")) == (size, bound)
+
+
+def test_an_unknown_unit_in_the_line_is_no_match() -> None:
+    (program,) = load_programs([("toy.toml", WITH_UNIT)])
+    assert program.patterns[0].match("CUDA0 weights = 8.1 parsecs") is None

@@ -18,7 +18,7 @@ from typing import Any
 
 from .errors import CatalogueError
 from .events import EVENT_TYPES, Event, Field, Kind, Part, event_fields
-from .units import UNITS, round_bytes, to_base
+from .units import UNITS, round_bytes, to_base, unwrap
 
 __all__ = ["Catalogue", "Grammar", "Matched", "Pattern", "Prefix", "Program", "load_catalogue", "load_programs"]
 
@@ -233,7 +233,7 @@ def _convert(text: str, target: Field, unit: str | None) -> tuple[Any, int]:
             raise ValueError(f"not a unit: {unit!r}")
         value, bound = to_base(text, unit)
         if target.type is int:
-            return round_bytes(value), round_bytes(bound)
+            return unwrap(round_bytes(value)), round_bytes(bound)
         return float(value), 0
     if target.type is int:
         return int(text.replace(",", "")), 0

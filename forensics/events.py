@@ -107,6 +107,7 @@ class DeviceSeen(Event):
     device: Annotated[str, "Name the program gives it, such as CUDA0; relative to the process."]
     description: Annotated[str | None, "Product name."] = None
     pci_bus_id: Annotated[str | None, "PCI bus id, if printed: the key to the physical card."] = None
+    uuid: Annotated[str | None, "UUID, if printed: as good a key."] = None
     total_bytes: Annotated[int | None, "Memory in all."] = None
     free_bytes: Annotated[int | None, "Memory free at that moment, without the process's own context."] = None
 
@@ -376,13 +377,15 @@ class SchedulerDecided(Event):
     """A supervisor's own line about which models may stay."""
 
     table: ClassVar[str] = "scheduler_decided"
-    what: Annotated[str, "evict, fit, queue, expire, reload, reject, limit, count, wait."]
+    what: Annotated[str, "evict, fit, place, view, queue, expire, reload, reject, retry, limit, count, wait."]
     model: Annotated[str | None, "Model the line names."] = None
     victim: Annotated[str | None, "Model that has to go, if named."] = None
     predicted_bytes: Annotated[int | None, "Need as predicted."] = None
     available_bytes: Annotated[int | None, "What the supervisor thinks is available."] = None
     count: Annotated[int | None, "Models resident, or a limit."] = None
     reason: Annotated[str | None, "Reason in the line's words."] = None
+    device: Annotated[str | None, "Device that the line is about, as printed."] = None
+    seconds_s: Annotated[float | None, "How long it waited, or will."] = None
 
 
 # -- failures -------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
-__all__ = ["MIB", "UNITS", "parse_quantity", "to_base"]
+__all__ = ["MIB", "UNITS", "parse_quantity", "round_bytes", "to_base", "unwrap"]
 
 MIB = 1024 * 1024
 
@@ -23,6 +23,7 @@ UNITS: dict[str, Decimal] = {
     "s": Decimal(1),
     "ms": Decimal("1e-3"),
     "us": Decimal("1e-6"),
+    "µs": Decimal("1e-6"),
     "min": Decimal(60),
     "percent": Decimal("1e-2"),
 }
@@ -73,3 +74,11 @@ def parse_quantity(text: str) -> tuple[int, int]:
 def round_bytes(value: Decimal) -> int:
     """Round to whole bytes, halves to even."""
     return int(value.to_integral_value(rounding=ROUND_HALF_EVEN))
+
+
+def unwrap(value: int) -> int:
+    """Read a whole number that programs compute without sign: from 2^63 on it is a negative one, wrapped at 2^64.
+
+    A scheduler that subtracts more than there is prints "17179869183.8 GiB" (2^34 GiB less 0.2) for -0.2 GiB.
+    """
+    return value - 2**64 if value >= 2**63 else value

@@ -170,6 +170,24 @@ WITH_JSON = GOOD.replace("[[pattern]]", JSON_FORM, 1)
 def test_a_line_in_the_json_form_gives_what_its_text_form_would(line: str, prefix: Prefix) -> None:
     (program,) = load_programs([("toy.toml", WITH_JSON)])
     assert program.grammar.split(line) == prefix
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('message = "msg", ', "", "json: the key 'message' is missing"),
+        ("when =", "if =", "json: the key 'when' is missing"),
+        ("level =", "grade =", "json: unknown key 'grade'"),
+        ('contains = "weights ="', "contains = 'weights \"a\"'", "would be missed in the JSON form"),
+    ],
+)
+def test_a_wrong_json_form_is_refused_by_name(old: str, new: str, message: str) -> None:
+    assert old in WITH_JSON
+    with pytest.raises(CatalogueError, match=r"toy\.toml") as caught:
+        load_programs([("toy.toml", WITH_JSON.replace(old, new, 1))])
+    assert message in str(caught.value)
+
+
 UNIT_BY_GROUP = GOOD.replace("MiB$'", "(?P<size_unit>\\S+)$'").replace(
     'unit.size_bytes = "MiB"', 'unit.size_bytes = { group = "size_unit" }\nkeys = ["size_unit"]'
 )
@@ -199,17 +217,6 @@ def test_a_line_with_an_unknown_unit_is_not_read() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('message = "msg", ', "", "json: the key 'message' is missing"),
-        ("when =", "if =", "json: the key 'when' is missing"),
-        ("level =", "grade =", "json: unknown key 'grade'"),
-        ('contains = "weights ="', "contains = 'weights \"a\"'", "would be missed in the JSON form"),
-    ],
-)
-def test_a_wrong_json_form_is_refused_by_name(old: str, new: str, message: str) -> None:
-    assert old in WITH_JSON
-    with pytest.raises(CatalogueError, match=r"toy\.toml") as caught:
-        load_programs([("toy.toml", WITH_JSON.replace(old, new, 1))])
-    assert message in str(caught.value)
         ('{ group = "size_unit" }', '{ group = "other_unit" }', "comes from the group 'other_unit'"),
         ('{ group = "size_unit" }', "{ column = 1 }", "the unit of 'size_bytes' is a name or"),
         ('unit.size_bytes = { group = "size_unit" }', 'unit.sizes = { group = "size_unit" }', "no field of"),
@@ -229,3 +236,25 @@ def test_a_grammar_may_name_its_writer() -> None:
     prefix = program.grammar.split("(Worker_TP0) CUDA0 weights = 1.50 MiB")
     assert prefix is not None
     assert (prefix.who, prefix.message) == ("Worker_TP0", "CUDA0 weights = 1.50 MiB")
+
+
+WITH_UNIT = GOOD.replace("MiB$'", "(?P<unit>\\S+)$'").replace(
+    'unit.size_bytes = "MiB"', 'unit.size_bytes = { group = "unit" }\nkeys = ["unit"]'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "size", "bound"),
+    [
+        ("CUDA0 weights = 8.1 GiB", 8697308774, 53687091),
+        ("CUDA0 weights = 787.5 MiB", 825753600, 52429),
+        ("CUDA0 weights = 0 B", 0, None),
+        # An unsigned underflow, as a scheduler printed it: 2^34 GiB less 0.2.
+        ("CUDA0 weights = 17179869183.8 GiB", -214748365, 53687091),
+    ],
+)
+def test_a_wrapped_negative_size_is_read_as_negative(line: str, size: int, bound: int | None) -> None:
+    (program,) = load_programs([("toy.toml", WITH_UNIT)])
+    matched = program.patterns[0].match(line)
+    assert matched is not None
+    assert (asdict(matched.event)["size_bytes"], matched.bounds.get("size_bytes")) == (size, bound)

@@ -11,7 +11,7 @@ import duckdb
 
 from .catalogue import Catalogue
 from .lives import Owned, content_id
-from .measure import Measured, anchor, card_id, measure
+from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import Block, CardSamples, HolderSamples, Source, read_inputs
 from .scan import Line, ScanCounts, Scanner
 from .schema import TABLES, arrow_table, ddl
@@ -284,6 +284,7 @@ def _telemetry_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence
     for card in evidence.telemetry.cards:
         rows["card_sample"].extend(
             {
+                "line_id": telemetry_line_id(one.source, one.offset),
                 "card_id": card_id(card),
                 "at_us": one.at_us,
                 "total_bytes": one.total,
@@ -299,6 +300,7 @@ def _telemetry_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence
     for holder in evidence.telemetry.holders:
         rows["holder_sample"].extend(
             {
+                "line_id": telemetry_line_id(one.source, one.offset),
                 "card_id": card_id(holder.card),
                 "pid": holder.pid,
                 "name": holder.name,

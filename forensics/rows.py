@@ -174,6 +174,7 @@ class CardSampleRow(Row):
     """One card at one moment."""
 
     table: ClassVar[str] = "card_sample"
+    line_id: Annotated[str, "Identity of the row of telemetry."]
     card_id: Annotated[str, "Card."]
     at_us: Annotated[int, "µs since the epoch, UTC."]
     total_bytes: Annotated[int | None, "Installed."]
@@ -190,6 +191,7 @@ class HolderSampleRow(Row):
     """What one process held on one card at one moment."""
 
     table: ClassVar[str] = "holder_sample"
+    line_id: Annotated[str, "Identity of the row of telemetry."]
     card_id: Annotated[str, "Card."]
     pid: Annotated[int, "Process id on the host."]
     name: Annotated[str | None, "Process name."]

@@ -1,0 +1,190 @@
+"""The command line: each command parses, calls one function, renders, and exits."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import duckdb
+import typer
+from dateutil import parser as dates
+from dateutil import tz as zones
+from rich.console import Console
+
+from . import __version__
+from .case import read_evidence, store
+from .catalogue import Catalogue, load_catalogue
+from .errors import ForensicsError, UsageError
+from .explain import document, exit_code
+from .question import install, load_questions
+from .report import render_table
+from .report_json import render_json
+from .report_markdown import render_markdown
+from .units import parse_quantity
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="forensics",
+    help="Where did the VRAM go? Answers from the logs and telemetry of self-hosted LLM servers.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Format(StrEnum):
+    """How an answer is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    MD = "md"
+
+
+Inputs = Annotated[list[str] | None, typer.Argument(metavar="[INPUT]...", help="Files and folders; - is standard input.")]
+Output = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+WhichLoad = Annotated[str | None, typer.Option("--load", help="A load: its number, id, model or unit.")]
+Zone = Annotated[str | None, typer.Option("--tz", help="Zone of telemetry times that print none, such as Europe/Berlin.")]
+Patterns = Annotated[list[Path] | None, typer.Option("--patterns", help="A pattern file of your own; may repeat.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"forensics {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Where did the VRAM go? Answers from the logs and telemetry of self-hosted LLM servers."""
+    del version
+
+
+@app.command("explain-vram")
+def explain_vram(
+    inputs: Inputs = None,
+    load: WhichLoad = None,
+    at: Annotated[str, typer.Option("--at", help="A moment: TIME, ready, last or asleep.")] = "last",
+    self_report: Annotated[
+        str | None, typer.Option("--self-report", help="What the service says it uses, with unit: 24.52GiB; or a file.")
+    ] = None,
+    output: Output = Format.TABLE,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Print the lines behind each number.")] = False,
+    tz: Zone = None,
+    patterns: Patterns = None,
+) -> None:
+    """Explain what each load holds on each card: items, basis, and the signed rest."""
+    moment, at_us = _moment(at)
+    connection, catalogue = _open(inputs, tz, at_us, patterns)
+    report = _self_report(self_report)
+    only = _which(connection, load)
+    found = document(connection, catalogue, moment=moment, self_report=report, only=only)
+    _print(found, output, evidence, load)
+    raise typer.Exit(exit_code(found))
+
+
+def _open(
+    inputs: list[str] | None, tz: str | None, at_us: int | None, patterns: list[Path] | None
+) -> tuple[duckdb.DuckDBPyConnection, Catalogue]:
+    if not inputs:
+        raise UsageError("no input: give log files, telemetry files or a folder that holds both")
+    catalogue = load_catalogue(patterns or ())
+    found = read_evidence(inputs, catalogue, tz_us=_zone(tz), at_us=at_us)
+    for source in found.sources:
+        for problem in source.problems:
+            if problem.severity != "note":
+                typer.echo(f"forensics: {source.name}: {problem.what}. {problem.remedy}".rstrip(), err=True)
+    errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
+    if found.sources and len(errors) == len(found.sources):
+        raise UsageError("none of the inputs could be read")
+    connection = duckdb.connect()
+    store(found, connection)
+    install(connection, load_questions())
+    return connection, catalogue
+
+
+def _moment(at: str) -> tuple[str, int | None]:
+    if at in {"last", "ready", "asleep"}:
+        return at, None
+    return "at", _time(at)
+
+
+def _time(text: str) -> int:
+    """A time that a person typed, in µs UTC; without a zone it is taken as UTC."""
+    try:
+        moment = dates.parse(text, default=datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"--at {text}: neither ready, last, asleep nor a time: {error}") from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1_000_000)
+
+
+def _zone(name: str | None) -> int | None:
+    """Offset from UTC in µs of a zone given by name or as ±HH:MM."""
+    if name is None:
+        return None
+    found = re.fullmatch(r"([+-])(\d\d):?(\d\d)", name)
+    if found:
+        sign = -1 if found[1] == "-" else 1
+        return sign * (int(found[2]) * 60 + int(found[3])) * 60_000_000
+    zone = zones.gettz(name)
+    if zone is None:
+        raise UsageError(f"--tz {name}: no such zone; write it as Europe/Berlin or +02:00")
+    offset = datetime.now(zone).utcoffset()
+    return 0 if offset is None else int(offset.total_seconds() * 1_000_000)
+
+
+def _self_report(text: str | None) -> tuple[int, int, str] | None:
+    if text is None:
+        return None
+    path = Path(text)
+    try:
+        if path.is_file():
+            size, bound = parse_quantity(path.read_text("utf-8").strip())
+            return size, bound, str(path)
+        size, bound = parse_quantity(text)
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise UsageError(f"--self-report {text}: {error}") from error
+    return size, bound, f"--self-report {text}"
+
+
+def _which(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> list[str] | None:
+    """Ids of the loads that a person means: by number, id, label, model or unit."""
+    if wanted is None:
+        return None
+    rows = connection.execute("SELECT load_id, number, model, label, unit FROM loads ORDER BY number").fetchall()
+    exact = [row[0] for row in rows if wanted in {row[0], str(row[1]), row[2], row[3], row[4]}]
+    part = [row[0] for row in rows if row[0].startswith(wanted) or wanted in (row[2] or "") or wanted in (row[3] or "")]
+    if found := exact or part:
+        return found
+    known = ", ".join(f"{row[1]} ({row[2] or 'unknown model'})" for row in rows) or "none"
+    raise UsageError(f"--load {wanted}: no such load; the evidence shows: {known}")
+
+
+def _print(found: dict[str, object], output: Format, evidence: bool, load: str | None) -> None:
+    if output is Format.JSON:
+        typer.echo(render_json(found))
+    elif output is Format.MD:
+        typer.echo(render_markdown(found, load=load))
+    else:
+        render_table(found, Console(highlight=False), evidence=evidence, load=load)
+
+
+def main() -> None:
+    """Run the command line; errors that we know become one line on stderr and exit code 2."""
+    try:
+        app()
+    except ForensicsError as error:
+        typer.echo(f"forensics: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

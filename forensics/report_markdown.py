@@ -19,7 +19,7 @@ def render_markdown(document: Document, *, load: str | None = None) -> str:
     shown = view(document, load)
     blocks: list[str] = [for_markdown(shown.verdict)]
     blocks.append(" · ".join(map(for_markdown, shown.identity)))
-    blocks += map(for_markdown, shown.notes)
+    blocks.append(" · ".join(map(for_markdown, shown.notes)))
     blocks.append(_entries("", shown.failure))
     for card in shown.cards:
         blocks += _card(card)

@@ -20,6 +20,7 @@ from forensics.document import (
     maps,
     model_name,
     number,
+    quoted,
     short_id,
     size,
     texts,
@@ -309,7 +310,7 @@ def _card(document: Document, load: Document, device: Document, aliases: Aliases
         "memory shared with the host" if held.where == "shared" else "",
     )
     if held.measured is None:
-        figure = f"{mib(held.named)} MiB named, not measured"
+        figure = f"{mib(held.named)} MiB named, " + ("before it failed" if failed(load) else "not measured")
     else:
         share = f" of {mib(total, 0)}, {held.measured / total:.0%}".replace("%", " %") if total else ""
         figure = f"{mib(held.measured, 0)} MiB{share}"
@@ -376,7 +377,7 @@ def _beside(
         amount = size(holder)
         others += amount or 0
         program, space, arguments = label(holder, "process").partition(" ")
-        process = program.rsplit("/", 1)[-1] + space + arguments
+        process = quoted(program.rsplit("/", 1)[-1] + space + arguments) if program else ""
         owner = next(
             (each for each in maps(document, "loads") if label(each, "load_id") == label(holder, "load_id")), None
         )

@@ -13,6 +13,7 @@ __all__ = [
     "Document",
     "bounds",
     "choose_load",
+    "is_mapped",
     "label",
     "mapping",
     "maps",
@@ -116,6 +117,11 @@ def model_name(load: Document) -> str:
         name = name.rsplit("/", 1)[-1].removesuffix(".gguf")
     name = name or label(load, "unit")
     return quoted(name) if name else f"Load {short_id(load)}" if short_id(load) else "The load"
+
+
+def is_mapped(device: Document) -> bool:
+    """Whether a device is no memory held but the extent of a file."""
+    return label(device, "device").endswith("_Mapped")
 
 
 def short_id(load: Document) -> str:

@@ -101,9 +101,8 @@ class Painter:
         for card in shown.cards:
             yield from self.card(card, shown)
             yield Text()
-        for line in shown.elsewhere:
-            head, _, rest = line.partition(": ")
-            yield from self.pieces(rest.split(" · "), head + ": ", 2)
+        for other in shown.elsewhere:
+            yield from self.pieces(other.pieces, f"{other.head}: ", 2)
         yield Text()
         if shown.report_title:
             yield from self.hanging("Self-report  ", shown.report_title, 13, 13)

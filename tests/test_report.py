@@ -391,3 +391,16 @@ def test_a_negative_rest_takes_no_cell_and_more_than_the_card_shrinks_the_scale(
 def test_the_cells_of_a_bar_always_add_up(amounts: list[tuple[Fill, int]], total: int, cells: int) -> None:
     drawn = bar([Segment(*amount) for amount in amounts], total, cells)
     assert sum(width for _, width in drawn) in (0, cells)
+
+
+def test_cards_without_the_load_are_told_with_who_holds_them() -> None:
+    cards = [
+        {"gpu_index": 2, "used_mib": 0, "total_mib": 24576, "free_mib": 24576},
+        {"gpu_index": 3, "used_mib": 310, "total_mib": 24576, "rest_mib": 10}
+        | {"holders": [{"pid": 7, "process": "/usr/lib/Xorg", "mib": 300}]},
+    ]
+    answer = plain()
+    answer["cards"] += cards
+    expected = "Cards without it: GPU 2 0 of 24576\n  GPU 3 310 of 24576 (pid 7 Xorg 300, 10 held by no process)\n"
+    assert expected in screen(answer)
+    assert "Cards: GPU 2 0 of 24576\n  GPU 3 310 of 24576 (pid 7" in screen({"cards": cards})

@@ -176,7 +176,8 @@ def others_on(
     pieces, others, listed = [], 0, False
     by_size = sorted(maps(card, "holders"), key=lambda holder: -(size(holder) or 0))
     for holder in by_size:
-        if (mine and label(holder, "load_id") == mine) or (pid and label(holder, "pid") == pid):
+        owned_by = label(holder, "load_id")
+        if owned_by == mine if owned_by else pid and label(holder, "pid") == pid:
             listed = True
             continue
         amount = size(holder)
@@ -184,10 +185,10 @@ def others_on(
         program, space, arguments = label(holder, "process").partition(" ")
         process = quoted(program.rsplit("/", 1)[-1] + space + arguments) if program else ""
         owner = next(
-            (each for each in maps(document, "loads") if label(each, "load_id") == label(holder, "load_id")), None
+            (each for each in maps(document, "loads") if owned_by and label(each, "load_id") == owned_by), None
         )
         who = " ".join(filter(None, (f"pid {label(holder, 'pid')}" if label(holder, "pid") else "", process)))
-        who += f" ({model_name(owner)})" if owner and label(holder, "load_id") else ""
+        who += f" ({model_name(owner)})" if owner else ""
         pieces.append(f"{who or 'another process'} {'?' if amount is None else mib(amount, 0)}")
     if (rest := size(card, "rest")) is not None:
         if not listed and measured is not None:

@@ -404,3 +404,10 @@ def test_cards_without_the_load_are_told_with_who_holds_them() -> None:
     expected = "Cards without it: GPU 2 0 of 24576\n  GPU 3 310 of 24576 (pid 7 Xorg 300, 10 held by no process)\n"
     assert expected in screen(answer)
     assert "Cards: GPU 2 0 of 24576\n  GPU 3 310 of 24576 (pid 7" in screen({"cards": cards})
+
+
+def test_a_holder_of_the_same_process_that_belongs_to_another_load_is_told_as_that_loads() -> None:
+    answer = plain()
+    answer["loads"].insert(0, load([], load_id="0001aaaa", model="other", begun_at="2026-11-15T10:00:00Z"))
+    answer["cards"][0]["holders"].append({"pid": 5226, "process": "server", "mib": 200, "load_id": "0001aaaa"})
+    assert "  ╱ besides: pid 5226 server (other) 200 · 212 held by no process" in screen(answer)

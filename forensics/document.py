@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,17 +13,24 @@ __all__ = [
     "Document",
     "bounds",
     "choose_load",
+    "is_mapped",
     "label",
     "mapping",
     "maps",
     "model_name",
     "number",
+    "quoted",
     "short_id",
     "size",
     "texts",
 ]
 
 Document = Mapping[str, Any]
+
+PLAIN_NAME = re.compile(r"[\w.:/@+-]+")
+
+LONGEST_NAME = 60
+"""Characters of a name in prose; JSON has all of it."""
 
 
 def mapping(node: Document, key: str) -> Document:
@@ -95,12 +103,25 @@ def choose_load(document: Document, asked: str | None = None) -> Document | None
     return max(enumerate(loads), key=lambda pair: (label(pair[1], "begun_at"), pair[0]))[1] if loads else None
 
 
+def quoted(name: str) -> str:
+    """A name for a sentence of ours: in quotes if it could be read as part of the sentence, cut if it is endless."""
+    if len(name) > LONGEST_NAME:
+        name = name[:LONGEST_NAME] + "…"
+    return name if PLAIN_NAME.fullmatch(name) else f"“{name}”"
+
+
 def model_name(load: Document) -> str:
     """The model's name without its folders and suffix, or what else names the load."""
     name = label(load, "model")
     if name.startswith("/") or name.endswith(".gguf"):
         name = name.rsplit("/", 1)[-1].removesuffix(".gguf")
-    return name or label(load, "unit") or (f"Load {short_id(load)}" if short_id(load) else "The load")
+    name = name or label(load, "unit")
+    return quoted(name) if name else f"Load {short_id(load)}" if short_id(load) else "The load"
+
+
+def is_mapped(device: Document) -> bool:
+    """Whether a device is no memory held but the extent of a file."""
+    return label(device, "device").endswith("_Mapped")
 
 
 def short_id(load: Document) -> str:

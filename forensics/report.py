@@ -34,9 +34,15 @@ STYLES = {
 ASCII_SIGNS = str.maketrans({"·": "|", "−": "-", "–": "-", "—": "-", "…": "...", "×": "x", "→": "->"})
 """Our own signs for a console without them."""
 
+LEAST_NAME = 12
+"""Cells that a model's name keeps in a line of its own."""
+
 LEAST_WIDTH, MOST_WIDTH = 40, 120
 NOTE_WIDTH = 18
 """A note narrower than this goes under its row instead."""
+
+GAPS = (2, 2, 1, 1, 2)
+"""Spaces behind each column of a row: kind, part, amount, basis, evidence."""
 
 EXCERPT_LINES = 4
 """Lines of one cited text that the legend shows; the JSON has all."""
@@ -88,17 +94,15 @@ class Painter:
             yield Text(line, "bold")
         yield Text()
         yield from self.pieces(shown.identity)
-        for note in shown.notes:
-            yield from self.hanging("", note, 0, 2)
+        yield from self.pieces(shown.notes, later=2)
         yield Text()
         yield from self.entries("", shown.failure, labels=True)
         yield Text()
         for card in shown.cards:
             yield from self.card(card, shown)
             yield Text()
-        for line in shown.elsewhere:
-            head, _, rest = line.partition(": ")
-            yield from self.pieces(rest.split(" · "), head + ": ", 2)
+        for other in shown.elsewhere:
+            yield from self.pieces(other.pieces, f"{other.head}: ", 2)
         yield Text()
         if shown.report_title:
             yield from self.hanging("Self-report  ", shown.report_title, 13, 13)
@@ -114,7 +118,7 @@ class Painter:
             yield Text()
         yield from self.hanging("Next  ", shown.next_step, 6, 6)
         if shown.legend and not evidence:
-            yield Text(self.ours(f"      --evidence prints the lines behind {shown.legend[0].alias}, …"), "dim")
+            yield from self.dim(f"--evidence prints the lines behind {shown.legend[0].alias}, …", 6)
 
     # -- words ----------------------------------------------------------------------------------------------------
 
@@ -189,27 +193,35 @@ class Painter:
             yield from self.pieces(card.beside, f"  {lead} besides: ", 4)
 
     def rows(self, rows: Iterable[Row], shown: View) -> Iterator[Text]:
-        """Amounts in columns that line up over the whole screen."""
+        """Amounts in columns that line up over the whole screen; what has no room goes under its row."""
         everything = [row for card in shown.cards for row in card.rows] + list(shown.report_rows)
-        cells = [[self.ours(row.kind), self.ours(row.part), row.basis, row.evidence] for row in everything]
-        widths = [max((cell_len(line[column]) for line in cells), default=0) for column in range(4)]
-        gaps = (2, 2, 1, 1, 2)
-        whole = max((len(row.amount.partition(".")[0]) for row in everything), default=0)
-        part = max((len(row.amount) - len(row.amount.partition(".")[0]) for row in everything), default=0)
+        if not everything:
+            return
+        point = max((len(row.amount.partition(".")[0]) for row in everything), default=0)
+        lines = [self.cells(row, point) for row in everything]
+        widths = [max(map(cell_len, column), default=0) for column in zip(*lines, strict=True)]
+        fits = 4 + sum(width + gap for width, gap in zip(widths, GAPS, strict=True) if width) <= self.width
         for row in rows:
-            integer, point, fraction = row.amount.partition(".")
-            amount = (integer.rjust(whole) + point + fraction).ljust(whole + part)
-            texts = [row.kind, row.part, amount, row.basis, row.evidence]
-            columns = [widths[0], widths[1], whole + part, widths[2], widths[3]]
-            style = STYLES[row.fill] if row.fill else ""
-            line = Text.assemble("  ", (glyph(row.fill, self.ascii_only) if row.fill else " ", style), " ")
-            for text, width, gap in zip(texts, columns, gaps, strict=True):
+            weight = "bold" if row.fill == Fill.UNEXPLAINED else ""
+            sign, style = (glyph(row.fill, self.ascii_only), STYLES[row.fill]) if row.fill else (" ", "")
+            line = Text.assemble("  ", (sign, style), " ")
+            cells = self.cells(row, point)
+            for cell, width, gap in list(zip(cells, widths, GAPS, strict=True))[: 5 if fits else 3]:
                 if width:
-                    safe = self.ours(text)
-                    line.append(
-                        safe + " " * (width - cell_len(safe) + gap), "bold" if row.fill == Fill.UNEXPLAINED else ""
-                    )
-            yield from self._with_note(line, row.note)
+                    line.append(cell + " " * (width - cell_len(cell) + gap), weight)
+            under = () if fits else (row.basis, row.evidence)
+            yield from self._with_note(line, ", ".join(filter(None, (*under, row.note))))
+
+    def cells(self, row: Row, point: int) -> list[str]:
+        """The columns of a row; figures have their decimal point at the same place."""
+        amount = " " * (point - len(row.amount.partition(".")[0])) + row.amount
+        return [
+            excerpt(row.kind, 20, self.ascii_only),
+            excerpt(row.part, 10, self.ascii_only),
+            self.ours(amount),
+            excerpt(row.basis, 12, self.ascii_only),
+            self.ours(row.evidence),
+        ]
 
     def _with_note(self, line: Text, note: str) -> Iterator[Text]:
         """A row and its note: beside it, or under it where the screen is narrow."""
@@ -221,11 +233,11 @@ class Painter:
             yield line
             yield from (Text(" " * 6 + text) for text in self.wrap(note, self.width - 6))
             return
-        first, *rest = self.wrap(note, self.width - column)
-        if len(rest) > 2:
-            first, rest, column = "", self.wrap(note, self.width - 6), 6
-        yield line.append(first)
-        yield from (Text(" " * column + text) for text in rest)
+        lines = self.wrap(note, self.width - column)
+        if len(lines) > 3:
+            column, lines = 6, ["", *self.wrap(note, self.width - 6)]
+        yield line.append(lines[0])
+        yield from (Text(" " * column + text) for text in lines[1:])
 
     # -- lists ----------------------------------------------------------------------------------------------------
 
@@ -261,18 +273,26 @@ class Painter:
         most = _most(len(loads), all_of_them)
         lines = [[self.ours(text) for text in load] for load in loads[:most]]
         widths = [max(cell_len(line[column]) for line in lines) for column in range(5)]
-        spare = self.width - 2 - sum(widths) - 2 * 4
-        widths[1] = max(widths[1] + min(spare, 0), 8)
+        over = max(sum(width + 2 for width in widths if width) - self.width, 0)
+        widths[1] -= over
         for load, line in zip(loads, lines, strict=False):
+            if over and widths[1] < LEAST_NAME:
+                yield from self.pieces(filter(None, load), "  ", 4)
+                continue
             line[1] = excerpt(load.model, widths[1], self.ascii_only)
-            cells = [text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)]
-            yield Text("  " + "  ".join(cells))
+            cells = zip(line, widths, strict=True)
+            yield Text("  " + "  ".join(text + " " * (width - cell_len(text)) for text, width in cells if width))
         yield from self.more(len(loads) - most)
 
     def more(self, left: int) -> Iterator[Text]:
         """The mark of a list that was cut."""
         if left > 0:
-            yield Text(self.ours(f"  … and {left} more; --evidence and --format json show all"), "dim")
+            yield from self.dim(f"… and {left} more; --evidence and --format json show all", 2)
+
+    def dim(self, text: str, indent: int) -> Iterator[Text]:
+        """A remark about the screen itself."""
+        for line in self.wrap(text, self.width - indent):
+            yield Text(" " * indent + line, "dim")
 
     def legend(self, shown: View) -> Iterator[Text]:
         """Where each alias points to, and the line itself."""
@@ -291,7 +311,7 @@ class Painter:
             for line in lines[:EXCERPT_LINES]:
                 yield Text(" " * (2 + width) + line)
             if len(lines) > EXCERPT_LINES:
-                yield Text(self.ours(" " * (2 + width) + f"… and {len(lines) - EXCERPT_LINES} more lines of it"), "dim")
+                yield from self.dim(f"… and {len(lines) - EXCERPT_LINES} more lines of it", 2 + width)
 
 
 def _most(entries: int, all_of_them: bool) -> int:

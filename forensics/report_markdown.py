@@ -13,17 +13,20 @@ __all__ = ["render_markdown"]
 
 BAR_CELLS = 72
 
+LONGEST_TEXT = 400
+"""Characters of a cited line; JSON has all of it."""
+
 
 def render_markdown(document: Document, *, load: str | None = None) -> str:
     """The document as Markdown, one line feed at its end."""
     shown = view(document, load)
     blocks: list[str] = [for_markdown(shown.verdict)]
     blocks.append(" · ".join(map(for_markdown, shown.identity)))
-    blocks += map(for_markdown, shown.notes)
+    blocks.append(" · ".join(map(for_markdown, shown.notes)))
     blocks.append(_entries("", shown.failure))
     for card in shown.cards:
         blocks += _card(card)
-    blocks += map(for_markdown, shown.elsewhere)
+    blocks += (f"{line.head}: " + " · ".join(map(for_markdown, line.pieces)) for line in shown.elsewhere)
     if shown.report_title:
         blocks += [f"**Self-report:** {for_markdown(shown.report_title)}", _table(shown.report_rows)]
     blocks.append(_entries("Findings", shown.findings))
@@ -83,4 +86,5 @@ def _legend(legend: Iterable[Cited]) -> Iterator[str]:
     for cited in legend:
         yield "  ".join(filter(None, (cited.alias, cited.place, cited.time)))
         if cited.text:
-            yield "    " + cited.text
+            cut = len(cited.text) > LONGEST_TEXT
+            yield "    " + cited.text[:LONGEST_TEXT] + ("…" if cut else "")

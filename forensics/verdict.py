@@ -1,14 +1,14 @@
-"""Say in one or two sentences what a load holds and how much of it nothing explains."""
+"""Say in one or two sentences what a load holds, how much of it nothing explains, and what to do next."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from forensics.amounts import count, gib, mib, plain
-from forensics.document import Document, bounds, label, mapping, maps, model_name, size
+from forensics.document import Document, bounds, is_mapped, label, mapping, maps, model_name, size
 from forensics.units import MIB
 
-__all__ = ["Holding", "failed", "holding", "listed", "verdict"]
+__all__ = ["Holding", "failed", "holding", "listed", "next_step", "verdict"]
 
 LARGE = 1 / 20
 """From this share of what is held on, the unexplained rest leads the verdict."""
@@ -106,6 +106,38 @@ def verdict(document: Document, load: Document | None) -> str:
     return " ".join(sentences)
 
 
+def next_step(document: Document, load: Document | None) -> str:
+    """The one thing that would help most."""
+    for entry in maps(document, "missing"):
+        if label(entry, "remedy"):
+            return label(entry, "remedy")
+    if load is None:
+        return "Give the log of the server from its start, or the journal of its unit."
+    if failed(load):
+        return "Ask for less than was there, or free the card first."
+    holdings = [holding(device) for device in maps(load, "devices")]
+    cards = [each for each in holdings if each.where not in ("host", "remote")]
+    if not any(each.logged_items for each in holdings):
+        return "Raise the server's log level until it prints its buffer sizes, start it again and look again."
+    if not cards:
+        return "Nothing is missing."
+    if any(each.measured is None for each in cards):
+        return "Sample the cards while the server runs (nvidia-smi --query-compute-apps) and give the samples too."
+    if over := [each.name for each in cards if each.overnamed]:
+        return f"Read the rows of {over[0]} with --evidence: one of them names memory that another already names."
+    if any(each.whole_card for each in cards):
+        return "Sample the cards by process, or once before the server starts, to tell its memory from the others'."
+    held, rest = sum(each.measured or 0 for each in cards), sum(each.unexplained or 0 for each in cards)
+    if rest * 20 >= held > 0:
+        return "Sample the card before the load and at ready (--at ready): what is there by then is not growth."
+    if any(each.bases == {"inferred"} for each in cards):
+        return (
+            "Nothing is missing. To see the runtime measured instead of inferred, sample the card "
+            "while the server sleeps or before it loads."
+        )
+    return "Nothing is missing."
+
+
 def _measured(name: str, holds: str, cards: list[Holding]) -> str:
     """What is held, what of it is named, how well."""
     held = sum(each.measured or 0 for each in cards)
@@ -155,8 +187,8 @@ def _cannot_attribute(document: Document, load: Document, cards: list[Holding]) 
 
 def _off_card(name: str, devices: list[Document]) -> str:
     """A load that has no card is a complete answer."""
-    held = sum(holding(device).named for device in devices if not label(device, "device").endswith("_Mapped"))
-    mapped = sum(holding(device).named for device in devices if label(device, "device").endswith("_Mapped"))
+    held = sum(holding(device).named for device in devices if not is_mapped(device))
+    mapped = sum(holding(device).named for device in devices if is_mapped(device))
     if {label(device, "where") for device in devices} == {"remote"}:
         return f"{name} is on other hosts: the log names {gib(held)} there and nothing on a card of this one."
     file = f", besides {gib(mapped)} mapped from its file" if mapped else ""

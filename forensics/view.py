@@ -9,12 +9,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from forensics.amounts import clock, decimals, duration, gib, mib, plain, span
-from forensics.bars import Fill, Segment, fill_of
+from forensics.aliases import Aliases, Cited
+from forensics.amounts import clock, duration, gib, mib, plain
+from forensics.bars import Fill
+from forensics.card_view import (
+    Card,
+    Row,
+    card_of,
+    card_order,
+    card_view,
+    item_row,
+    others_on,
+    same_card,
+    signed_span,
+    together,
+)
 from forensics.document import (
     Document,
     bounds,
     choose_load,
+    is_mapped,
     label,
     mapping,
     maps,
@@ -24,36 +38,12 @@ from forensics.document import (
     size,
     texts,
 )
-from forensics.verdict import failed, holding, verdict
+from forensics.verdict import failed, holding, next_step, verdict
 
-__all__ = ["Card", "Cited", "Entry", "OtherLoad", "Row", "View", "view"]
-
-KINDS = {
-    "kv_cache": "KV cache",
-    "cuda_graphs": "CUDA graphs",
-    "non_torch": "outside torch",
-    "lora": "LoRA",
-}
-"""Kinds whose printed name is more than the word with spaces."""
-
-PARTS = ("target", "draft", "mtp", "vision", "audio", "lora", "control_vector", "runtime")
-
-PART_NAMES = {"mtp": "MTP", "lora": "LoRA", "control_vector": "control"}
+__all__ = ["Card", "Cited", "Entry", "Line", "OtherLoad", "Row", "View", "view"]
 
 ENTRIES = 8
 """Entries of one section that a screen shows; the JSON has all."""
-
-
-class Row(NamedTuple):
-    """One amount and how it is known."""
-
-    fill: Fill | None
-    kind: str
-    part: str
-    amount: str
-    basis: str
-    evidence: str
-    note: str
 
 
 class OtherLoad(NamedTuple):
@@ -75,28 +65,11 @@ class Entry(NamedTuple):
     evidence: str = ""
 
 
-class Cited(NamedTuple):
-    """One line of the legend."""
+class Line(NamedTuple):
+    """Short pieces behind a head."""
 
-    alias: str
-    place: str
-    time: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Card:
-    """One device of the load."""
-
-    title: tuple[str, ...]
-    figure: str
-    segments: tuple[Segment, ...]
-    total_bytes: int
-    rows: tuple[Row, ...]
-    beside: tuple[str, ...]
-    """What else is on the card."""
-    remark: str
-    """How the card was found to be the load's, where that is not certain."""
+    head: str
+    pieces: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -108,7 +81,7 @@ class View:
     notes: tuple[str, ...]
     failure: tuple[Entry, ...]
     cards: tuple[Card, ...]
-    elsewhere: tuple[str, ...]
+    elsewhere: tuple[Line, ...]
     """Memory that is on no card, and cards that the load is not on."""
     report_title: str
     report_rows: tuple[Row, ...]
@@ -120,46 +93,6 @@ class View:
     legend: tuple[Cited, ...]
 
 
-class Aliases:
-    """Short names for evidence, in order of appearance: e1, e2, …; c1, … for what is no line but a calibration."""
-
-    def __init__(self, evidence: Document) -> None:
-        self.evidence = evidence
-        self.names: dict[str, str] = {}
-
-    def of(self, identifiers: list[str], limit: int = 6) -> str:
-        """The aliases of some evidence; runs are written as `e5–e9`, and what is over the limit is counted."""
-        runs: list[list[str]] = []
-        for identifier in identifiers[:limit]:
-            name = self.names.get(identifier) or self._name(identifier)
-            if runs and name[0] == runs[-1][-1][0] and int(name[1:]) == int(runs[-1][-1][1:]) + 1:
-                runs[-1].append(name)
-            else:
-                runs.append([name])
-        shown = [f"{run[0]}–{run[-1]}" if len(run) > 2 else " ".join(run) for run in runs]
-        if len(identifiers) > limit:
-            shown.append(f"+{len(identifiers) - limit}")
-        return " ".join(shown)
-
-    def _name(self, identifier: str) -> str:
-        source = label(mapping(self.evidence, identifier), "source")
-        letter = "c" if "calibration" in (identifier[:11], source[:11]) else "e"
-        number_ = 1 + sum(name[0] == letter for name in self.names.values())
-        return self.names.setdefault(identifier, f"{letter}{number_}")
-
-    def legend(self) -> tuple[Cited, ...]:
-        """Where each alias points to."""
-        return tuple(self._cited(name, mapping(self.evidence, identifier)) for identifier, name in self.names.items())
-
-    def _cited(self, alias: str, cited: Document) -> Cited:
-        place = label(cited, "source") or "not in this document"
-        if label(cited, "line"):
-            place += f":{label(cited, 'line')}"
-        elif label(cited, "offset"):
-            place += f" at byte {label(cited, 'offset')}"
-        return Cited(alias, place, clock(label(cited, "time")), label(cited, "text"))
-
-
 def view(document: Document, asked: str | None = None) -> View:
     """Arrange a document around one load: the one asked for, or the newest."""
     load = choose_load(document, asked)
@@ -168,11 +101,11 @@ def view(document: Document, asked: str | None = None) -> View:
     devices = maps(shown, "devices")
     on_cards = [device for device in devices if (label(device, "where") or "card") in ("card", "shared")]
     failure = _failure(shown, aliases) if load and failed(load) else ()
-    cards = tuple(_card(document, shown, device, aliases) for device in sorted(on_cards, key=_card_order))
+    cards = tuple(card_view(document, shown, device, aliases) for device in sorted(on_cards, key=card_order))
     report_title, report_rows = _self_report(shown, aliases)
     findings = tuple(_finding(entry, aliases) for entry in maps(shown, "findings"))
     set_aside = tuple(_set_aside(document, shown, aliases))
-    next_step = label(document, "next") or _next_step(document, load)
+    advice = label(document, "next") or next_step(document, load)
     return View(
         verdict=label(shown, "verdict") or label(document, "verdict") or verdict(document, load),
         identity=_identity(shown) if load else (),
@@ -185,13 +118,13 @@ def view(document: Document, asked: str | None = None) -> View:
         findings=findings,
         set_aside=set_aside,
         missing=tuple(
-            Entry(label(entry, "what"), label(entry, "because"), _unless(next_step, label(entry, "remedy")))
+            Entry(label(entry, "what"), label(entry, "because"), _unless(advice, label(entry, "remedy")))
             for entry in maps(document, "missing")
         ),
         other_loads=tuple(
             _other_load(each, label(shown, "begun_at")) for each in maps(document, "loads") if each is not load
         ),
-        next_step=next_step,
+        next_step=advice,
         legend=aliases.legend(),
     )
 
@@ -263,190 +196,35 @@ def _firsts(values: list[str]) -> Iterable[tuple[bool, str]]:
     return ((position == 0, value) for position, value in enumerate(values))
 
 
-def _card_order(device: Document) -> tuple[bool, float, str]:
-    index = number(device.get("gpu_index"))
-    return index is None, index or 0, label(device, "device")
-
-
-def _card_of(document: Document, device: Document) -> Document:
-    """The card's own figures at the moment of the device's, joined by what cannot change hands."""
-    same = []
-    for key in ("gpu_uuid", "pci_bus_id", "gpu_index"):
-        if label(device, key):
-            same = [card for card in maps(document, "cards") if label(card, key) == label(device, key)]
-            break
-    at = label(device, "measured_at")
-    return next((card for card in same if at and label(card, "at") == at), same[-1] if same else {})
-
-
-def _card(document: Document, load: Document, device: Document, aliases: Aliases) -> Card:
-    card, held = _card_of(document, device), holding(device)
-    items = sorted(maps(device, "items"), key=_item_order)
-    rows = [_row(item, aliases) for item in items]
-    places = max((row.amount[::-1].find(".") for row in rows), default=0)
-    if held.unexplained is not None and held.measured is not None:
-        evidence = aliases.of(texts(device, "evidence"), limit=2)
-        rows.append(
-            Row(
-                Fill.UNEXPLAINED,
-                "over-named" if held.overnamed else "unexplained",
-                "",
-                mib(held.unexplained, max(places, 0)),
-                "",
-                evidence,
-                _signed_span(bounds(device, "unexplained")),
-            )
-        )
-        if growth := size(device, "growth"):
-            rows.append(Row(None, "of it grown", "", mib(growth, 0), "measured", "", "since ready"))
-    total = size(card, "total") or size(device, "total")
-    gpu = label(device, "gpu_index") or label(card, "gpu_index")
-    title = (
-        f"GPU {gpu}" if gpu else "",
-        label(device, "device"),
-        label(device, "pci_bus_id") or label(card, "pci_bus_id") or label(device, "gpu_uuid"),
-        label(card, "name") or label(device, "name"),
-        "memory shared with the host" if held.where == "shared" else "",
-    )
-    if held.measured is None:
-        figure = f"{mib(held.named)} MiB named, not measured"
-    else:
-        share = f" of {mib(total, 0)}, {held.measured / total:.0%}".replace("%", " %") if total else ""
-        figure = f"{mib(held.measured, 0)} MiB{share}"
-    segments = [Segment(fill_of(label(item, "kind")), size(item) or 0) for item in items]
-    if held.unexplained:
-        segments.append(Segment(Fill.UNEXPLAINED, held.unexplained))
-    beside, others = _beside(document, load, device, card, held.measured)
-    segments.append(Segment(Fill.ELSE, others))
-    return Card(
-        title=tuple(filter(None, title)),
-        figure=figure,
-        segments=tuple(segments),
-        total_bytes=total or 0,
-        rows=tuple(rows),
-        beside=beside,
-        remark=_remark(device),
-    )
-
-
-def _remark(device: Document) -> str:
-    scope, by = label(device, "join_scope"), label(device, "joined_by").replace("_", " ")
-    return "" if scope in ("", "exact") else f"card and log joined by {by or 'unknown means'} ({scope})"
-
-
-def _signed_span(limits: tuple[int, int] | None) -> str:
-    return span(limits, signed=True) if limits and limits[0] < limits[1] else ""
-
-
-def _item_order(item: Document) -> tuple[bool, int, int]:
-    part = label(item, "part")
-    runtime = "runtime" in (part, label(item, "kind"))
-    return runtime, PARTS.index(part) if part in PARTS else len(PARTS), -(size(item) or 0)
-
-
-def _row(item: Document, aliases: Aliases) -> Row:
-    amount, limits = size(item), bounds(item)
-    kind, part, basis = label(item, "kind"), label(item, "part"), label(item, "basis")
-    places = decimals(basis, limits)
-    growth = size(item, "growth")
-    notes = [span(limits) if limits and not places else "", label(item, "note")]
-    notes.append(f"{mib(growth)} of it grown since ready" if growth else "")
-    return Row(
-        fill_of(kind),
-        KINDS.get(kind, kind.replace("_", " ")),
-        "" if part == kind else PART_NAMES.get(part, part.replace("_", " ")),
-        "?" if amount is None else mib(amount, places),
-        basis,
-        aliases.of(texts(item, "evidence"), limit=4),
-        ", ".join(filter(None, notes)),
-    )
-
-
-def _beside(
-    document: Document, load: Document, device: Document, card: Document, measured: int | None
-) -> tuple[tuple[str, ...], int]:
-    """Who else is on the card, and how much of its use is not this load's."""
-    mine, pid = label(load, "load_id"), label(device, "pid") or label(load, "pid")
-    pieces, others, listed = [], 0, False
-    by_size = sorted(maps(card, "holders"), key=lambda holder: -(size(holder) or 0))
-    for holder in by_size:
-        if (mine and label(holder, "load_id") == mine) or (pid and label(holder, "pid") == pid):
-            listed = True
-            continue
-        amount = size(holder)
-        others += amount or 0
-        program, space, arguments = label(holder, "process").partition(" ")
-        process = program.rsplit("/", 1)[-1] + space + arguments
-        owner = next(
-            (each for each in maps(document, "loads") if label(each, "load_id") == label(holder, "load_id")), None
-        )
-        who = " ".join(filter(None, (f"pid {label(holder, 'pid')}" if label(holder, "pid") else "", process)))
-        who += f" ({model_name(owner)})" if owner and label(holder, "load_id") else ""
-        pieces.append(f"{who or 'another process'} {'?' if amount is None else mib(amount, 0)}")
-    if (rest := size(card, "rest")) is not None:
-        if not listed and measured is not None:
-            rest -= measured  # in no process as far as the card says, but known to be this load's
-        if rest:
-            pieces.append(f"{mib(rest, 0)} held by no process")
-        others += max(rest, 0)
-    if (free := size(card, "free")) is not None:
-        pieces.append(f"{mib(free, 0)} free")
-    if (used := size(card, "used")) is not None and measured is not None:
-        others = max(used - measured, 0)
-    return tuple(pieces), others
-
-
 def _elsewhere(
     document: Document, load: Document | None, devices: list[Document], on_cards: list[Document]
-) -> Iterable[str]:
+) -> Iterable[Line]:
     """One line each for the cards together, for what is on no card, and for cards without this load."""
     if len(on_cards) > 1:
-        together = "Both" if len(on_cards) == 2 else f"All {len(on_cards)}"
-        yield f"{together} cards, MiB: " + " · ".join(_together(on_cards))
-    for where, name in (("host", "Host memory, on no card"), ("remote", "On other hosts")):
+        word = "Both" if len(on_cards) == 2 else f"All {len(on_cards)}"
+        yield Line(f"{word} cards, MiB", tuple(together(on_cards)))
+    for where, head in (("host", "Host memory, on no card"), ("remote", "On other hosts")):
         pieces = []
         for device in devices:
             if label(device, "where") != where:
                 continue
             held = holding(device)
-            mapped = label(device, "device").endswith("_Mapped")
             amount = mib(held.named if held.named or held.measured is None else held.measured)
-            pieces.append(f"{label(device, 'device')} {amount}" + (" (file, not held)" if mapped else ""))
+            pieces.append(f"{label(device, 'device')} {amount}" + (" (file, not held)" if is_mapped(device) else ""))
         if pieces:
-            yield f"{name}: " + " · ".join(pieces)
-    taken = [_card_of(document, device) for device in on_cards]
+            yield Line(head, tuple(pieces))
+    taken = [card_of(document, device) for device in on_cards]
     pieces = []
     for card in maps(document, "cards"):
-        if any(_same_card(card, each) for each in taken):
+        if any(same_card(card, each) for each in taken):
             continue
         used, total = size(card, "used"), size(card, "total")
-        pieces.append(
-            f"GPU {label(card, 'gpu_index') or '?'} {mib(used or 0, 0)}" + (f" of {mib(total, 0)}" if total else "")
-        )
-        pieces += _beside(document, load or {}, {}, card, None)[0]
+        holders = others_on(document, load or {}, {}, dict(card) | {"free_mib": None, "free_bytes": None}, None)[0]
+        piece = f"GPU {label(card, 'gpu_index') or '?'} {'?' if used is None else mib(used, 0)}"
+        piece += f" of {mib(total, 0)}" if total else ""
+        pieces.append(piece + (f" ({', '.join(holders)})" if holders else ""))
     if pieces:
-        yield ("Cards without it: " if load else "Cards: ") + " · ".join(pieces)
-
-
-def _together(devices: list[Document]) -> Iterable[str]:
-    """Each kind summed over the cards, largest first."""
-    sums: dict[str, int] = {}
-    for device in devices:
-        for item in maps(device, "items"):
-            kind = label(item, "kind")
-            sums[kind] = sums.get(kind, 0) + (size(item) or 0)
-    for kind in sorted(sums, key=lambda kind: (kind == "runtime", -sums[kind])):
-        yield f"{KINDS.get(kind, kind.replace('_', ' '))} {mib(sums[kind])}"
-    holdings = [holding(device) for device in devices]
-    if all(each.unexplained is not None for each in holdings):
-        yield f"unexplained {mib(sum(each.unexplained or 0 for each in holdings))}"
-
-
-def _same_card(one: Document, other: Document) -> bool:
-    for key in ("gpu_uuid", "pci_bus_id", "gpu_index"):
-        if label(one, key) and label(other, key):
-            return label(one, key) == label(other, key)
-    return False
+        yield Line("Cards without it" if load else "Cards", tuple(pieces))
 
 
 def _self_report(load: Document, aliases: Aliases) -> tuple[str, tuple[Row, ...]]:
@@ -460,10 +238,10 @@ def _self_report(load: Document, aliases: Aliases) -> tuple[str, tuple[Row, ...]
         title += f", its own lines replay to {gib(replayed)}"
     if (amount := size(gap)) is not None:
         title += f"; a gap of {plain(amount)}"
-    rows = [_row(item, aliases) for item in maps(gap, "items")]
+    rows = [item_row(item, aliases) for item in maps(gap, "items")]
     if (rest := size(gap, "unexplained")) is not None:
         rows.append(
-            Row(Fill.UNEXPLAINED, "unexplained", "", mib(rest), "", "", _signed_span(bounds(gap, "unexplained")))
+            Row(Fill.UNEXPLAINED, "unexplained", "", mib(rest), "", "", signed_span(bounds(gap, "unexplained")))
         )
     return title, tuple(rows)
 
@@ -523,35 +301,3 @@ def _other_load(load: Document, shown_begun: str) -> OtherLoad:
         label(load, "end_reason").replace("_", " "),
         "never ready" if failed(load) else held,
     )
-
-
-def _next_step(document: Document, load: Document | None) -> str:
-    """The one thing that would help most."""
-    for entry in maps(document, "missing"):
-        if label(entry, "remedy"):
-            return label(entry, "remedy")
-    if load is None:
-        return "Give the log of the server from its start, or the journal of its unit."
-    if failed(load):
-        return "Ask for less than was there, or free the card first."
-    holdings = [holding(device) for device in maps(load, "devices")]
-    cards = [each for each in holdings if each.where not in ("host", "remote")]
-    if not any(each.logged_items for each in holdings):
-        return "Raise the server's log level until it prints its buffer sizes, start it again and look again."
-    if not cards:
-        return "Nothing is missing."
-    if any(each.measured is None for each in cards):
-        return "Sample the cards while the server runs (nvidia-smi --query-compute-apps) and give the samples too."
-    if over := [each.name for each in cards if each.overnamed]:
-        return f"Read the rows of {over[0]} with --evidence: one of them names memory that another already names."
-    if any(each.whole_card for each in cards):
-        return "Sample the cards by process, or once before the server starts, to tell its memory from the others'."
-    held, rest = sum(each.measured or 0 for each in cards), sum(each.unexplained or 0 for each in cards)
-    if rest * 20 >= held > 0:
-        return "Sample the card before the load and at ready (--at ready): what is there by then is not growth."
-    if any(each.bases == {"inferred"} for each in cards):
-        return (
-            "Nothing is missing. To see the runtime measured instead of inferred, sample the card "
-            "while the server sleeps or before it loads."
-        )
-    return "Nothing is missing."

@@ -1,489 +1,413 @@
-"""What the screens, Markdown and JSON of an answer say, for documents written out here."""
+"""Screens, Markdown and JSON of an answer: complete, safe, within their width, the same on every run."""
 
 from __future__ import annotations
 
 import io
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from report_documents import (
+    cpu_only,
+    document,
+    engine,
+    failed_load,
+    hostile,
+    load,
+    log_only,
+    overnamed,
+    ping_pong,
+    plain,
+    silent,
+    two_cards,
+)
+from rich.cells import cell_len
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
-from forensics.report import render_table
+from forensics.amounts import clock, count, duration, gib, mib, span
+from forensics.amounts import plain as in_prose
+from forensics.bars import Fill, Segment, bar
+from forensics.report import render_json, render_markdown, render_table
+from forensics.safe import visible
 
 MIB = 1024 * 1024
 
 Json = dict[str, Any]
 
-
-def line(
-    number: int, text: str, source: str = "server.log", time: str | None = "2026-11-15T11:07:21.171653+00:00"
-) -> Json:
-    return {
-        "source": source,
-        "digest": "sha256:0f",
-        "offset": number * 97,
-        "length": len(text),
-        "line": number,
-        "cursor": None,
-        "time": time,
-        "load_id": "a41f09c2",
-        "text": text,
-    }
-
-
-def logged(part: str, kind: str, mib: float, evidence: str, note: str | None = None) -> Json:
-    size = round(mib * MIB)
-    item: Json = {
-        "part": part,
-        "kind": kind,
-        "mib": mib,
-        "bytes": size,
-        "basis": "logged",
-        "bounds_mib": [mib - 0.005, mib + 0.005],
-        "bounds_bytes": [size - 5243, size + 5243],
-        "evidence": [evidence],
-    }
-    return item | ({"note": note} if note else {})
-
-
-def runtime(mib: int, low: int, high: int) -> Json:
-    return {
-        "part": "runtime",
-        "kind": "runtime",
-        "mib": float(mib),
-        "bytes": mib * MIB,
-        "basis": "inferred",
-        "bounds_mib": [low, high],
-        "bounds_bytes": [low * MIB, high * MIB],
-        "evidence": ["calibration-h200"],
-        "note": "H200 / 580 / CUDA 13",
-    }
-
-
-def device(index: int, measured: int | None, items: list[Json], **more: Any) -> Json:
-    attributed = sum(item["bytes"] for item in items)
-    low = sum(item["bounds_bytes"][0] for item in items)
-    high = sum(item["bounds_bytes"][1] for item in items)
-    result: Json = {
-        "device": f"CUDA{index}",
-        "where": "card",
-        "gpu_index": index,
-        "gpu_uuid": f"GPU-0000000{index}",
-        "pci_bus_id": f"00000000:00:0{6 + index}.0",
-        "pid": 5226,
-        "joined_by": "pid",
-        "join_scope": "exact",
-        "measured_mib": measured,
-        "measured_at": None,
-        "measured_by": None,
-        "items": items,
-        "attributed_mib": attributed / MIB,
-        "attributed_bytes": attributed,
-        "unexplained_mib": None,
-        "unexplained_bounds_mib": None,
-    }
-    if measured is not None:
-        result |= {
-            "measured_bytes": measured * MIB,
-            "measured_at": "2026-11-15T11:07:28.402000+00:00",
-            "measured_by": "process",
-            "unexplained_mib": measured - attributed / MIB,
-            "unexplained_bytes": measured * MIB - attributed,
-            "unexplained_bounds_mib": [measured - high / MIB, measured - low / MIB],
-            "unexplained_bounds_bytes": [measured * MIB - high, measured * MIB - low],
-        }
-    return result | more
-
-
-def host(name: str, items: list[Json]) -> Json:
-    return {
-        "device": name,
-        "where": "host",
-        "items": items,
-        "attributed_bytes": sum(item["bytes"] for item in items),
-    }
-
-
-def card(index: int, used: int, holders: list[Json], total: int = 143771) -> Json:
-    held = sum(holder["mib"] for holder in holders)
-    return {
-        "gpu_uuid": f"GPU-0000000{index}",
-        "pci_bus_id": f"00000000:00:0{6 + index}.0",
-        "gpu_index": index,
-        "name": "NVIDIA H200",
-        "at": "2026-11-15T11:07:28.402000+00:00",
-        "total_mib": total,
-        "reserved_mib": 616,
-        "used_mib": used,
-        "free_mib": total - 616 - used,
-        "rest_mib": used - held,
-        "holders": holders,
-    }
-
-
-def load(devices: list[Json], **more: Any) -> Json:
-    return {
-        "load_id": "a41f09c2",
-        "engine": "llama-server",
-        "engine_version": "b11434",
-        "model": "/srv/models/Qwen3.6-27B-Q4_0.gguf",
-        "unit": None,
-        "pid": 5226,
-        "begun_at": "2026-11-15T11:07:17.150000+00:00",
-        "ready_at": "2026-11-15T11:07:27.333000+00:00",
-        "ended_at": None,
-        "end_reason": None,
-        "devices": devices,
-        "self_report": None,
-        "gap": None,
-        "findings": [],
-    } | more
-
-
-def document(loads: list[Json], **more: Any) -> Json:
-    return {
-        "schema": "forensics.explain-vram/1",
-        "cards": [],
-        "loads": loads,
-        "ambiguous": [],
-        "missing": [],
-        "evidence": {},
-    } | more
-
-
-def two_cards() -> Json:
-    """A target over two cards, its MTP context on the second, its vision tower on the first."""
-    first = [
-        logged("vision", "compute", 28.30, "b10"),
-        logged("target", "weights", 6742.14, "b1"),
-        logged("target", "kv_cache", 4352.00, "b2", "262144 cells, q8_0"),
-        logged("target", "recurrent_state", 389.65, "b4"),
-        logged("target", "compute", 2259.14, "b5"),
-        logged("vision", "weights", 639.55, "b9"),
-        runtime(592, 586, 598),
-    ]
-    second = [
-        logged("target", "weights", 8042.28, "b11"),
-        logged("target", "kv_cache", 4352.00, "b12", "262144 cells, q8_0"),
-        logged("target", "recurrent_state", 358.48, "b14"),
-        logged("target", "compute", 2169.13, "b15"),
-        logged("mtp", "kv_cache", 1024.00, "b16", "262144 cells, f16"),
-        logged("mtp", "compute", 1226.06, "b17"),
-        runtime(592, 586, 598),
-    ]
-    mine = {"pid": 5226, "process": "/usr/local/bin/llama-server", "load_id": "a41f09c2"}
-    other = {"pid": 4711, "process": "/usr/bin/python3", "mib": 512, "load_id": None}
-    return document(
-        [
-            load(
-                [
-                    device(0, 15002, first),
-                    device(1, 17770, second),
-                    host("CPU_Mapped", [logged("target", "weights", 417.30, "h1")]),
-                    host(
-                        "CUDA_Host",
-                        [logged("target", "compute", 1125.16, "h2"), logged("mtp", "compute", 1074.07, "h3")],
-                    ),
-                ],
-                summary={
-                    "speculation": "draft-mtp, depth 4, context on CUDA1 only",
-                    "notes": ["vision tower on CUDA0"],
-                },
-            )
-        ],
-        cards=[card(0, 15015, [mine | {"mib": 15002}]), card(1, 18295, [mine | {"mib": 17770}, other])],
-        set_aside=[
-            {
-                "what": "fit dry-run figures",
-                "why": "planned, not allocated",
-                "mib": None,
-                "count": 12,
-                "evidence": ["f1", "f2"],
-            },
-            {
-                "what": "worst-case estimate of the vision tower, 669.15 MiB",
-                "why": "667.85 was allocated",
-                "mib": 669.15,
-                "count": 1,
-                "load_id": "a41f09c2",
-                "evidence": ["f3"],
-            },
-            {
-                "what": "memory table at exit",
-                "why": 'its "unaccounted" 1295 + 2894 is vision, MTP and runtime',
-                "mib": None,
-                "count": 1,
-                "evidence": ["f4"],
-            },
-        ],
-        evidence={
-            "b1": line(153, "0.04.171.371 I load_tensors:        CUDA0 model buffer size =  6742.14 MiB"),
-            "b11": line(154, "0.04.171.372 I load_tensors:        CUDA1 model buffer size =  8042.28 MiB"),
-            "b2": line(173, "0.07.201.214 I llama_kv_cache:      CUDA0 KV buffer size =  4352.00 MiB"),
-            "b12": line(174, "0.07.203.165 I llama_kv_cache:      CUDA1 KV buffer size =  4352.00 MiB"),
-            "b4": line(178, "0.07.204.782 I llama_memory_recurrent:      CUDA0 RS buffer size =   389.65 MiB"),
-            "b14": line(179, "0.07.205.045 I llama_memory_recurrent:      CUDA1 RS buffer size =   358.48 MiB"),
-            "b5": line(187, "0.07.956.895 I sched_reserve:      CUDA0 compute buffer size =  2259.14 MiB"),
-            "b15": line(188, "0.07.956.933 I sched_reserve:      CUDA1 compute buffer size =  2169.13 MiB"),
-            "b16": line(210, "0.08.290.546 I llama_kv_cache:      CUDA1 KV buffer size =  1024.00 MiB"),
-            "b9": line(246, "0.09.112.001 I load_hparams: model size:         639.55 MiB"),
-            "b10": line(253, "0.09.307.787 I reserve_compute_meta:      CUDA0 compute buffer size =    28.30 MiB"),
-            "b17": line(264, "0.10.152.065 I sched_reserve:      CUDA1 compute buffer size =  1226.06 MiB"),
-            "f1": line(20, "0.01.314.032 I common_memory_breakdown_print: | memory breakdown [MiB] |  total     free"),
-            "f3": line(
-                16,
-                "0.00.743.841 I srv    load_model: [mtmd] estimated worst-case memory usage of mmproj is 669.15 MiB "
-                "(took 15.26 ms)",
-            ),
-            "calibration-h200": {"source": "calibration table", "line": None, "offset": None, "text": ""},
-        },
-    )
+EVERY = {
+    "two cards": two_cards,
+    "one card": plain,
+    "failed": failed_load,
+    "silent": silent,
+    "log only": log_only,
+    "no card": cpu_only,
+    "many loads": ping_pong,
+    "engine": engine,
+    "over-named": overnamed,
+    "hostile": hostile,
+}
 
 
 def screen(answer: Json, width: int = 80, colour: bool = False, encoding: str = "utf-8", **more: Any) -> str:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
-    console = Console(file=file, width=width, force_terminal=colour, color_system="standard" if colour else None)
+    console = Console(
+        file=file, width=width, force_terminal=colour, color_system="standard" if colour else None, legacy_windows=False
+    )
     render_table(answer, console, **more)
     file.flush()
     assert isinstance(file.buffer, io.BytesIO)
     return file.buffer.getvalue().decode(encoding)
 
 
-def plain(**more: Any) -> Json:
-    """One card of 24 GiB with a small model on it."""
-    items = [
-        logged("target", "weights", 4455.34, "b1"),
-        logged("target", "kv_cache", 5440.00, "b2", "131072 cells, q8_0"),
-        logged("target", "compute", 312.75, "b3"),
+def shown(text: str) -> str:
+    """A screen for a snapshot: its escape sequences in letters."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+# -- the screen -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("colour", [False, True], ids=["plain", "colour"])
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_load_on_two_cards(snapshot: SnapshotAssertion, width: int, colour: bool) -> None:
+    assert shown(screen(two_cards(), width, colour)) == snapshot
+
+
+@pytest.mark.parametrize(
+    "name", ["one card", "failed", "silent", "log only", "no card", "many loads", "engine", "over-named"]
+)
+def test_a_screen(snapshot: SnapshotAssertion, name: str) -> None:
+    assert screen(EVERY[name]()) == snapshot
+
+
+def test_the_legend_points_to_each_line_and_shows_it(snapshot: SnapshotAssertion) -> None:
+    assert screen(failed_load(), evidence=True) == snapshot
+
+
+def test_a_console_without_unicode_gets_the_same_in_ascii(snapshot: SnapshotAssertion) -> None:
+    assert screen(plain(), encoding="ascii") == snapshot
+
+
+def test_a_load_on_two_cards_fits_a_screen_of_fifty_lines() -> None:
+    assert len(screen(two_cards()).splitlines()) < 50
+
+
+def test_colours_are_never_needed() -> None:
+    coloured = screen(two_cards(), colour=True)
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == screen(two_cards())
+
+
+@pytest.mark.parametrize("evidence", [False, True], ids=["short", "evidence"])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 300])
+@pytest.mark.parametrize("name", EVERY)
+def test_no_line_is_wider_than_the_console_or_ends_in_spaces(
+    name: str, width: int, encoding: str, evidence: bool
+) -> None:
+    for line in screen(EVERY[name](), width, encoding=encoding, evidence=evidence).splitlines():
+        assert cell_len(line) <= width
+        assert line == line.rstrip()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_nothing_is_cut_without_a_mark(width: int) -> None:
+    def letters(text: str) -> str:
+        return re.sub(r"[\s·]+", "", text)
+
+    narrow = letters(screen(two_cards(), width))
+    for text in (
+        "262144 cells, q8_0",
+        "worst-case estimate of the vision tower, 669.15 MiB",
+        "MTP and runtime",
+        "0 … +13",
+    ):
+        assert letters(text) in narrow
+
+
+def test_figure_and_unit_stay_on_one_line() -> None:
+    for width in range(40, 100):
+        assert not re.search(r"[\d.]\n *(MiB|GiB|%)", screen(engine(), width))
+
+
+def test_the_newest_load_is_shown_in_full_and_the_one_asked_for_instead() -> None:
+    older = load(
+        [], load_id="0001aaaa", model="older", begun_at="2026-11-15T10:00:00Z", ready_at="2026-11-15T10:00:05Z"
+    )
+    newer = load(
+        [], load_id="0002bbbb", model="newer", begun_at="2026-11-15T11:00:00Z", ready_at="2026-11-15T11:00:05Z"
+    )
+    answer = document([newer, older])
+    assert "· load 0002bbbb\n" in screen(answer)
+    assert "  0001aaaa  older  10:00:00  nothing named\n" in screen(answer)
+    assert "· load 0001aaaa\n" in screen(answer, load="0001")
+    assert "· load 0001aaaa\n" in screen(answer, load="older")
+    assert "  0002bbbb  newer  11:00:00  nothing named\n" in screen(answer, load="older")
+
+
+def test_a_long_list_is_cut_with_a_count_unless_evidence_is_asked_for() -> None:
+    answer = document([load([])], set_aside=[{"what": f"thing {number}", "why": "planned"} for number in range(20)])
+    assert "  … and 13 more; --evidence and --format json show all\n" in screen(answer)
+    assert "  thing 19: planned\n" in screen(answer, evidence=True)
+
+
+def test_what_was_set_aside_names_its_owner_if_that_is_another_load() -> None:
+    other = load([], load_id="0001aaaa", model="other", begun_at="2026-11-15T10:00:00Z")
+    entries = [
+        {"what": "KV line", "why": "written by another load", "load_id": "0001aaaa", "mib": 512.0},
+        {"what": "fit line", "why": "planned", "load_id": "a41f09c2"},
     ]
-    answer = document(
-        [load([device(0, 10808, [*items, runtime(592, 586, 598)])], model="Qwen3-8B-Q4_0")],
-        cards=[
-            card(0, 11020, [{"pid": 5226, "process": "llama-server", "mib": 10808, "load_id": "a41f09c2"}], total=24576)
-        ],
+    text = screen(document([other, load([])], set_aside=entries))
+    assert "  KV line, 512.00 MiB: written by another load (of load 0001aaaa, other)\n  fit line: planned\n" in text
+
+
+def test_a_verdict_and_a_next_step_of_the_document_are_printed_as_they_are() -> None:
+    text = screen(document([load([])], verdict="It is so.", next="Do this."))
+    assert text.startswith("It is so.\n")
+    assert text.endswith("\nNext  Do this.\n")
+
+
+def test_memory_of_a_neighbour_is_not_counted_as_free_or_as_the_loads() -> None:
+    rows = screen(engine()).splitlines()
+    cells = next(line for line in rows if line.startswith("█"))
+    assert (cells.count("╱"), cells.count("·")) == (12, 32)
+    assert "  ╱ besides: pid 900 “python3 -m other.server” 21000 · 13 held by no process" in rows
+
+
+# -- all of them ------------------------------------------------------------------------------------------------------
+
+
+def unsafe(text: str) -> set[str]:
+    return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")} - {"\n"}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_nothing_printed_can_act(name: str) -> None:
+    answer = EVERY[name]()
+    for text in (screen(answer, evidence=True), render_markdown(answer), render_json(answer)):
+        assert unsafe(text) == set()
+    assert unsafe("".join(_strings(json.loads(render_json(answer))))) == set()
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield key
+            yield from _strings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each)
+    elif isinstance(value, str):
+        yield value
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each container of a document with each key or position in it."""
+    if isinstance(value, dict | list):
+        for key, each in list(value.items() if isinstance(value, dict) else enumerate(value)):
+            yield value, key
+            yield from places(each)
+
+
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, "", "x\x1b[2J", "2026-13-45", 3, -1.5, float("nan"), float("inf"), True, [], {}, ["x"], [None]]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(sorted(EVERY)), st.data())
+def test_no_absent_or_odd_value_stops_a_report(name: str, data: st.DataObject) -> None:
+    answer = EVERY[name]()
+    for _ in range(data.draw(st.integers(1, 4))):
+        all_places = list(places(answer))
+        container, key = all_places[data.draw(st.integers(0, len(all_places) - 1))]
+        if isinstance(container, dict) and data.draw(st.booleans()):
+            container.pop(key, None)
+        elif isinstance(container, dict) or key < len(container):
+            container[key] = data.draw(ODD)
+    text = screen(answer, evidence=True)
+    assert text.strip()
+    assert max(map(cell_len, text.splitlines())) <= 80
+    assert unsafe(text + render_markdown(answer) + render_json(answer)) == set()
+
+
+def test_an_empty_document_says_that_it_cannot_tell() -> None:
+    assert screen({}) == (
+        "Cannot attribute: no model load was found in this evidence.\n"
+        "\n"
+        "Next  Give the log of the server from its start, or the journal of its unit.\n"
     )
-    return answer | more
 
 
-def failed_load() -> Json:
-    """A cache that no card could hold."""
-    failure = {
-        "what": "its KV cache of 786432.00 MiB was refused on CUDA0",
-        "asked_mib": 786432.0,
-        "asked_bytes": 786432 * MIB,
-        "there_mib": 142627,
-        "there_bytes": 142627 * MIB,
-        "detail": [
-            "12582912 cells, on top of 14556.46 MiB of weights",
-            "free when it started, on CUDA0; nothing of it is on the card now",
-        ],
-        "evidence": ["x1", "x2"],
+# -- Markdown ---------------------------------------------------------------------------------------------------------
+
+
+def test_markdown_of_a_load_on_two_cards(snapshot: SnapshotAssertion) -> None:
+    assert render_markdown(two_cards()) == snapshot
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_markdown_has_nothing_in_it_but_what_the_report_put_there(name: str) -> None:
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(render_markdown(EVERY[name]()))
+    blocks = {token.type.removesuffix("_open").removesuffix("_close") for token in tokens}
+    assert blocks <= {
+        "paragraph",
+        "inline",
+        "fence",
+        "bullet_list",
+        "list_item",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
     }
-    return document(
-        [
-            load(
-                [device(0, None, [logged("target", "weights", 6742.14, "b1")])],
-                ready_at=None,
-                ended_at="2026-11-15T11:07:21.050000+00:00",
-                end_reason="failed",
-                failure=failure,
-                pid=6026,
-            )
-        ],
-        next="-c 12582912 -np 48 asks for 48 full contexts; 16384 MiB hold one.",
-        evidence={
-            "b1": line(66, "0.03.100.371 I load_tensors:        CUDA0 model buffer size =  6742.14 MiB"),
-            "x1": line(
-                158,
-                "0.03.842.657 E ggml_backend_cuda_buffer_type_alloc_buffer: allocating 786432.00 MiB on device 0: "
-                "cudaMalloc failed: out of memory",
-            ),
-            "x2": line(
-                160,
-                "0.03.887.753 E llama_init_from_model: failed to initialize the context: failed to allocate buffer "
-                "for kv cache",
-            ),
-        },
-    )
+    inline = {child.type for token in tokens for child in token.children or []}
+    assert inline <= {"text", "code_inline", "strong_open", "strong_close", "softbreak"}
 
 
-def silent() -> Json:
-    """A server at its default verbosity: the card knows, the log does not."""
-    return document(
-        [load([device(0, 10248, [])], model="/srv/models/Qwen3-8B-Q4_0.gguf", pid=5046)],
-        cards=[card(0, 10261, [{"pid": 5046, "process": "llama-server", "mib": 10248, "load_id": "a41f09c2"}])],
-        missing=[
+@pytest.mark.parametrize("name", ["two cards", "hostile"])
+def test_every_row_of_a_markdown_table_has_seven_cells(name: str) -> None:
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(render_markdown(EVERY[name]()))
+    rows = [token for token in tokens if token.type == "tr_open"]
+    cells = [token for token in tokens if token.type in ("td_open", "th_open")]
+    assert len(rows) == 18
+    assert len(cells) == 7 * len(rows)
+
+
+# -- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def reversed_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: reversed_keys(value[key]) for key in reversed(value)}
+    return [reversed_keys(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_json_has_the_same_bytes_however_its_keys_came(name: str) -> None:
+    answer = EVERY[name]()
+    assert render_json(reversed_keys(answer)) == render_json(answer)
+    assert render_json(json.loads(json.dumps(answer))) == render_json(answer)
+
+
+def test_json_of_harmless_text_is_the_document_itself() -> None:
+    assert json.loads(render_json(two_cards())) == two_cards()
+
+
+def test_json_keys_stand_in_the_order_of_the_contract_and_unknown_ones_after_them() -> None:
+    answer = {
+        "zoo": 1,
+        "evidence": {"b": {"text": "t", "source": "s"}, "a": {}},
+        "cards": [{"used_bytes": 1, "zoo": 0, "gpu_index": 0, "used_mib": 1.0}],
+        "loads": [{"devices": [{"items": [{"bytes": 1, "note": "n", "mib": 1.0, "part": "p"}]}], "load_id": "l"}],
+        "schema": "x",
+    }
+    assert (
+        render_json(answer)
+        == json.dumps(
             {
-                "what": "buffer sizes",
-                "because": "verbosity 3",
-                "remedy": "Start it with -lv 4 (or LLAMA_ARG_LOG_VERBOSITY=4) and look again.",
-            }
-        ],
-    )
-
-
-def log_only() -> Json:
-    """A pasted log: nobody looked at the cards."""
-    items = [logged("target", "weights", 6742.14, "b1"), logged("target", "kv_cache", 4352.00, "b2")]
-    return document([load([device(0, None, items, gpu_index=None, gpu_uuid=None, pci_bus_id=None)], pid=None)])
-
-
-def cpu_only() -> Json:
-    """A load without a card is a complete answer."""
-    devices = [
-        host("CPU_Mapped", [logged("target", "weights", 4455.34, "b1")]),
-        host("CPU", [logged("target", "kv_cache", 288.00, "b2"), logged("target", "compute", 301.75, "b3")]),
-    ]
-    return document([load(devices, model="Qwen3-0.6B-Q8_0")])
-
-
-def ping_pong() -> Json:
-    """Many loads, lines that two of them could have written, a self-report that forgets, and a forged line."""
-    answer = two_cards()
-    older = [
-        load(
-            [device(0, 10808, [logged("target", "weights", 4455.34, "o1")])],
-            load_id=f"{number:08x}",
-            model="Qwen3-8B-Q4_0" if number % 2 else "Qwen3.6-27B-Q4_0",
-            begun_at=f"2026-11-15T10:0{number}:00+00:00",
-            ready_at=f"2026-11-15T10:0{number}:05+00:00",
-            ended_at=f"2026-11-15T10:0{number}:58+00:00",
-            end_reason="evicted",
-        )
-        for number in range(9)
-    ]
-    answer["loads"] = older + answer["loads"]
-    current = answer["loads"][-1]
-    current["self_report"] = {"mib": 25108.0, "source": "/api/ps", "replay": {"mib": 24422.05}}
-    current["gap"] = {
-        "mib": 7664.0,
-        "items": [
-            logged("target", "kv_cache", 4352.0, "b12", "overwritten by the MTP context's line"),
-            logged("target", "compute", 2169.13, "b15", "overwritten by the MTP context's line"),
-            logged("vision", "weights", 639.55, "b9", "matched by no line it reads"),
-        ],
-        "unexplained_mib": 503.32,
-    }
-    current["findings"] = [
-        {
-            "claim": "the load speculates",
-            "state": "supported",
-            "amount_mib": None,
-            "for": ["b16", "b17"],
-            "against": [],
-        },
-        {
-            "claim": "something is counted twice: plain loads on this box leave 614 to 1495 MiB",
-            "state": "not_established",
-            "amount_mib": 307.2,
-            "for": ["b1"],
-            "against": ["b11"],
-        },
-    ]
-    answer["ambiguous"] = [
-        {
-            "evidence": f"a{number}",
-            "candidates": ["00000007", "00000008"],
-            "reason": "two children could have written it",
-        }
-        for number in range(4)
-    ]
-    answer["set_aside"].append(
-        {
-            "what": "buffer lines inside a request",
-            "why": "suspected forgery: the carrier is a tool's type",
-            "mib": 99999.0,
-            "count": 3,
-            "load_id": "00000008",
-            "evidence": ["z1", "z2", "z3"],
-        }
-    )
-    answer["missing"] = [
-        {
-            "what": "a sample before the load",
-            "because": "the samples begin at 11:07:20",
-            "remedy": "Sample the cards from before the server starts.",
-        }
-    ]
-    answer["evidence"]["z1"] = line(
-        400, "tool \x1b[31mtype\r\nload_tensors: CUDA0 model buffer size = 99999.00 MiB [bold]"
-    )
-    return answer
-
-
-def engine() -> Json:
-    """An engine that prints GiB with two decimals, beside a neighbour, and with memory that nothing names."""
-
-    def printed(kind: str, gib: float, evidence: str, basis: str = "logged") -> Json:
-        mib = gib * 1024
-        return {
-            "part": "target",
-            "kind": kind,
-            "mib": mib,
-            "bytes": round(mib * MIB),
-            "basis": basis,
-            "bounds_mib": [mib - 5.12, mib + 5.12],
-            "bounds_bytes": [round((mib - 5.12) * MIB), round((mib + 5.12) * MIB)],
-            "evidence": [evidence],
-        }
-
-    items = [
-        printed("weights", 15.27, "w"),
-        printed("kv_cache", 40.02, "k"),
-        printed("activation_peak", 1.4, "a", "estimated"),
-        printed("cuda_graphs", 0.29, "g"),
-        printed("non_torch", 0.26, "n"),
-    ]
-    neighbour = {"pid": 900, "process": "python3 -m other.server", "mib": 21000, "load_id": None}
-    return document(
-        [
-            load(
-                [
-                    device(
-                        0,
-                        64200,
-                        items,
-                        growth_mib=37.0,
-                        measured_by="card_less_baseline",
-                        join_scope="inferred",
-                        joined_by="overlap_of_lives",
-                    )
+                "schema": "x",
+                "cards": [{"gpu_index": 0, "used_mib": 1.0, "used_bytes": 1, "zoo": 0}],
+                "loads": [
+                    {"load_id": "l", "devices": [{"items": [{"part": "p", "mib": 1.0, "bytes": 1, "note": "n"}]}]}
                 ],
-                engine="vLLM",
-                engine_version="0.25.1",
-                model="Qwen/Qwen3-8B",
-                unit="vllm.service",
-                ended_at="2026-11-16T01:00:00+00:00",
-                end_reason="killed",
-            )
-        ],
-        cards=[card(0, 85213, [neighbour], total=143771)],
+                "evidence": {"a": {}, "b": {"source": "s", "text": "t"}},
+                "zoo": 1,
+            },
+            indent=2,
+        )
+        + "\n"
     )
 
 
-def overnamed() -> Json:
-    """A sum that the card refutes."""
+def test_json_has_no_number_that_is_none_and_sorts_what_has_no_order() -> None:
+    answer = {"ambiguous": [{"candidates": ["b", "a"]}], "x": float("nan"), "y": -0.0, "z": {"b", "a"}}
+    assert json.loads(render_json(answer)) == {
+        "ambiguous": [{"candidates": ["a", "b"]}],
+        "x": None,
+        "y": 0.0,
+        "z": ["a", "b"],
+    }
+    assert "-0" not in render_json(answer)
+
+
+# -- figures and bars -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (mib(round(6742.14 * MIB)), "6742.14"),
+        (mib(-817890), "−0.78"),
+        (mib(-1), "0.00"),
+        (mib(15002 * MIB, 0), "15002"),
+        (gib(32772 * MIB), "32.00 GiB"),
+        (in_prose(5 * MIB), "5 MiB"),
+        (in_prose(1184 * MIB), "1.16 GiB"),
+        (in_prose(1), "less than 1 MiB"),
+        (in_prose(0), "0 MiB"),
+        (span((586 * MIB, 598 * MIB)), "586–598"),
+        (span((-7140804, 5505024), signed=True), "−7 … +6"),
+        (span((0, 12666799), signed=True), "0 … +13"),
+        (span((-5243, 5243), signed=True), "−0.01 … +0.01"),
+        (count(2, "card"), "two cards"),
+        (count(1, "card"), "one card"),
+        (count(12, "card"), "12 cards"),
+        (clock("2026-11-15T11:07:28.4+00:00"), "2026-11-15 11:07:28 UTC"),
+        (clock("2026-11-15T11:07:28+01:00"), "2026-11-15 11:07:28 +0100"),
+        (clock("2026-11-15T11:07:28Z", after="2026-11-15T11:07:27Z"), "11:07:28"),
+        (clock("2026-11-16T00:00:01Z", after="2026-11-15T11:07:27Z"), "2026-11-16 00:00:01 UTC"),
+        (clock("yesterday"), "yesterday"),
+        (duration("2026-11-15T11:07:17.15Z", "2026-11-15T11:07:27.33Z"), "10.2 s"),
+        (duration("2026-11-15T11:07:17Z", "2026-11-15T11:09:27Z"), "2 min 10 s"),
+        (duration("", "2026-11-15T11:09:27Z"), ""),
+    ],
+)
+def test_a_figure_in_print(printed: str, expected: str) -> None:
+    assert printed == expected
+
+
+def test_a_bar_is_proportional_to_the_card() -> None:
+    segments = [Segment(Fill.WEIGHTS, 40), Segment(Fill.CACHE, 20), Segment(Fill.WEIGHTS, 10)]
+    assert bar(segments, 100, 10) == [(Fill.WEIGHTS, 5), (Fill.CACHE, 2), (Fill.FREE, 3)]
+
+
+def test_a_negative_rest_takes_no_cell_and_more_than_the_card_shrinks_the_scale() -> None:
+    segments = [Segment(Fill.WEIGHTS, 150), Segment(Fill.CACHE, 50), Segment(Fill.UNEXPLAINED, -100)]
+    assert bar(segments, 100, 8) == [(Fill.WEIGHTS, 6), (Fill.CACHE, 2)]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(Fill), st.integers(-10, 10**12))), st.integers(0, 10**12), st.integers(1, 200)
+)
+def test_the_cells_of_a_bar_always_add_up(amounts: list[tuple[Fill, int]], total: int, cells: int) -> None:
+    drawn = bar([Segment(*amount) for amount in amounts], total, cells)
+    assert sum(width for _, width in drawn) in (0, cells)
+
+
+def test_cards_without_the_load_are_told_with_who_holds_them() -> None:
+    cards = [
+        {"gpu_index": 2, "used_mib": 0, "total_mib": 24576, "free_mib": 24576},
+        {"gpu_index": 3, "used_mib": 310, "total_mib": 24576, "rest_mib": 10}
+        | {"holders": [{"pid": 7, "process": "/usr/lib/Xorg", "mib": 300}]},
+    ]
     answer = plain()
-    answer["loads"][0]["devices"][0]["items"].append(logged("draft", "weights", 610.0, "b7"))
-    answer["loads"][0]["devices"] = [device(0, 10808, answer["loads"][0]["devices"][0]["items"])]
-    return answer
+    answer["cards"] += cards
+    expected = "Cards without it: GPU 2 0 of 24576\n  GPU 3 310 of 24576 (pid 7 Xorg 300, 10 held by no process)\n"
+    assert expected in screen(answer)
+    assert "Cards: GPU 2 0 of 24576\n  GPU 3 310 of 24576 (pid 7" in screen({"cards": cards})
 
 
-def hostile() -> Json:
-    """Every text of the document is an attack."""
-    attack = "\x1b]52;c;eA==\x07[bold]x[/bold]\u202e|`=1+1</script>\r\n# h"
-    answer = two_cards()
-    trusted = {"where", "part", "kind", "basis", "load_id", "evidence", "gpu_uuid", "join_scope"}
-
-    def poison(node: Any) -> Any:
-        if isinstance(node, dict):
-            return {key: value if key in trusted else poison(value) for key, value in node.items()}
-        if isinstance(node, list):
-            return [poison(value) for value in node]
-        return f"{node}{attack}" if isinstance(node, str) else node
-
-    for name in ("loads", "cards", "set_aside"):
-        answer[name] = poison(answer[name])
-    for cited in answer["evidence"].values():
-        cited["text"] += attack
-    answer["missing"] = [{"what": attack, "because": attack, "remedy": attack}]
-    return answer
+def test_a_holder_of_the_same_process_that_belongs_to_another_load_is_told_as_that_loads() -> None:
+    answer = plain()
+    answer["loads"].insert(0, load([], load_id="0001aaaa", model="other", begun_at="2026-11-15T10:00:00Z"))
+    answer["cards"][0]["holders"].append({"pid": 5226, "process": "server", "mib": 200, "load_id": "0001aaaa"})
+    assert "  ╱ besides: pid 5226 server (other) 200 · 212 held by no process" in screen(answer)

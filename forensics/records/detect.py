@@ -6,6 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
+from forensics.records.journal_text import style_of
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
 from forensics.records.smi_csv import Column, header_of, infer_columns
@@ -151,5 +152,5 @@ def _telemetry(sample: list[bytes]) -> Format | None:
 
 
 def _prefixed(sample: list[bytes]) -> Format | None:
-    name = prefix_of(sample)
+    name = prefix_of(sample) or style_of(sample)
     return None if name is None else Format(name)

@@ -321,7 +321,7 @@ class _Clock:
                 return
         if self._source.modified_us is not None:
             self._year = _latest_year(last, self._source.modified_us) - relative
-            self._year_from = "assumed for the first line: the last is the latest before the file's modification time"
+            self._year_from = "assumed for the first line from the file's modification time"
 
 
 def _turn(before: int, month: int) -> int:

@@ -6,6 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
+from forensics.records.journal_text import style_of
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
 from forensics.records.smi_csv import Column, header_of, infer_columns
@@ -66,7 +67,7 @@ def detect(head: bytes, *, whole: bool) -> Format:
         whole: The source ends there.
     """
     body = head.removeprefix(b"\xef\xbb\xbf")
-    if not body.strip():
+    if whole and not body.strip():
         return Format("empty", "note", "it holds nothing" if not body else "it holds only blanks")
     for magic, name, remedy in _MAGIC:
         if body.startswith(magic):
@@ -77,7 +78,7 @@ def detect(head: bytes, *, whole: bool) -> Format:
         return Format("archive", "error", "its first bytes are those of: tar", "unpack it and give the folder")
     if _EXPORT_FIELD.match(body.lstrip(b"\n")) and _EXPORT_ENTRY.search(body):
         return Format("journal-export")
-    if _is_binary(body):
+    if _is_binary(body, whole=whole):
         return Format("binary", "note", "its bytes are no text", "give the text of a log")
     sample = [line.removesuffix(b"\r") for line in body.split(b"\n")]
     if not whole and len(sample) > 1:
@@ -93,11 +94,11 @@ def detect(head: bytes, *, whole: bool) -> Format:
     return _json(sample, body, whole=whole) or _telemetry(sample) or _prefixed(sample) or Format("text")
 
 
-def _is_binary(body: bytes) -> bool:
-    # A log that was emptied under its writer begins with a hole of NULs; the rest decides.
+def _is_binary(body: bytes, *, whole: bool) -> bool:
+    # A log that was emptied under its writer begins with a hole of NULs; what follows decides.
     text = body.lstrip(b"\0")
     if not text:
-        return True
+        return whole
     strange = len(text) - len(text.translate(None, _CONTROL))
     return strange * 20 > len(text)
 
@@ -151,5 +152,5 @@ def _telemetry(sample: list[bytes]) -> Format | None:
 
 
 def _prefixed(sample: list[bytes]) -> Format | None:
-    name = prefix_of(sample)
+    name = prefix_of(sample) or style_of(sample)
     return None if name is None else Format(name)

@@ -13,6 +13,7 @@ from forensics.records.content import at_least, chain, content
 from forensics.records.detect import Format, detect
 from forensics.records.export import read_export
 from forensics.records.journal_json import read_journal_json
+from forensics.records.journal_text import read_journal_text
 from forensics.records.json_lines import read_docker_json, read_json_log
 from forensics.records.lines import read_text
 from forensics.records.options import HEAD, Options
@@ -63,7 +64,7 @@ def read_inputs(
         if item.problem is not None:
             source.problems.append(item.problem)
         elif item.path is None:
-            yield from _read(sys.stdin.buffer, source, options, on_read)
+            yield from _read(sys.stdin.buffer, source, options, on_read, None)
         else:
             try:
                 stream = item.path.open("rb", buffering=0)
@@ -71,7 +72,7 @@ def read_inputs(
                 source.problems.append(_unreadable(item.name, error))
             else:
                 with stream:
-                    yield from _read(stream, source, options, on_read)
+                    yield from _read(stream, source, options, on_read, item.path)
         source.digest.close()
         yield source
 
@@ -120,7 +121,7 @@ def _unreadable(name: str, error: OSError) -> Problem:
 
 
 def _read(
-    stream: BinaryIO, source: Source, options: Options, on_read: Callable[[int], None]
+    stream: BinaryIO, source: Source, options: Options, on_read: Callable[[int], None], path: Path | None
 ) -> Iterator[Block | CardSamples | HolderSamples]:
     pieces = content(stream, source, options, on_read)
     head = at_least(pieces, HEAD)
@@ -133,7 +134,18 @@ def _read(
         for _ in pieces:  # its digest is part of the case all the same
             pass
         return
-    yield from _readers(found, source, pieces, options)
+    again = None if path is None or not path.is_file() else lambda: _again(path, source.name, options)
+    yield from _readers(found, source, pieces, options, again)
+
+
+def _again(path: Path, name: str, options: Options) -> Iterator[bytes]:
+    """The content of a file once more, without a word about what the first reading says anyway."""
+    try:
+        stream = path.open("rb", buffering=0)
+    except OSError:
+        return
+    with stream:
+        yield from content(stream, Source(name, "again"), options, lambda _: None)
 
 
 def _set_aside(source: Source, found: Format) -> None:
@@ -143,7 +155,11 @@ def _set_aside(source: Source, found: Format) -> None:
 
 
 def _readers(
-    found: Format, source: Source, pieces: Iterator[bytes], options: Options
+    found: Format,
+    source: Source,
+    pieces: Iterator[bytes],
+    options: Options,
+    again: Callable[[], Iterator[bytes]] | None,
 ) -> Iterator[Block | CardSamples | HolderSamples]:
     match found.name:
         case "journal-export":
@@ -160,5 +176,7 @@ def _readers(
             yield from read_smi_table(source, pieces, options)
         case "nvidia-smi-csv":
             yield from read_smi_csv(source, pieces, options, found.columns)
+        case name if name.startswith("journal-short"):
+            yield from read_journal_text(source, pieces, options, name, again)
         case _:
             yield from read_text(source, pieces, options.line_bytes)

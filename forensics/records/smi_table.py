@@ -18,20 +18,20 @@ __all__ = ["is_table", "read_smi_table"]
 _TITLE = re.compile(rb"\| NVIDIA-SMI (\S+)\s+(?:Driver|KMD) Version: ?(\S+)")
 _DATE = re.compile(rb"(?:\x1b\[[0-9;?]*[A-Za-z])*([A-Z][a-z]{2} [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4})\s*")
 _CARD = re.compile(
-    rb"""\|\s+(\d+)\s+                      # GPU
+    rb"""\|\s+(\d{1,9})\s+                      # GPU
     (\S.*?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)\s+\|  # name, persistence mode or driver model
     \s+([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s""",
     re.VERBOSE,
 )
 _LOAD = re.compile(
-    rb"""\|.*?\s(\d+|N/A)W?\s*/\s*(?:\d+|N/A)W?\s*\|  # power: usage/cap
-    \s*(\d+)MiB\s*/\s*(\d+)MiB\s*\|                     # memory: used/total
-    (?:\s*(\d+)%)?""",
+    rb"""\|.*?\s(\d{1,9}|N/A)W?\s*/\s*(?:\d+|N/A)W?\s*\|  # power: usage/cap
+    \s*(\d{1,12})MiB\s*/\s*(\d{1,12})MiB\s*\|                     # memory: used/total
+    (?:\s*(\d{1,3})%)?""",
     re.VERBOSE,
 )
 _PROCESS = re.compile(
-    rb"""\|\s+(\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?  # GPU, and GI and CI since driver 450
-    (\d+)\s+(C\+G|M\+C|C|G)\s+                             # pid, type
+    rb"""\|\s+(\d{1,9})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?  # GPU, and GI and CI since driver 450
+    (\d{1,18})\s+(C\+G|M\+C|C|G)\s+                             # pid, type
     (.*?)\s+(\S+)\s*\|\s*""",  # name, memory
     re.VERBOSE,
 )
@@ -97,7 +97,9 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
                 holders.pid.append(int(found[2]))
                 holders.process.append(found[4].decode("utf-8", "replace"))
                 size = found[5].removesuffix(b"MiB")
-                holders.used_bytes.append(int(size) * MIB if size.isdigit() and size != found[5] else None)
+                holders.used_bytes.append(
+                    int(size) * MIB if size.isdigit() and len(size) < 13 and size != found[5] else None
+                )
                 cut += found[5].endswith(b"...")
                 holders.offset.append(offset)
                 holders.length.append(end - start)

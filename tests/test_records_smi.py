@@ -1,0 +1,241 @@
+"""Samples of nvidia-smi: CSV with and without its decorations, and the plain table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from reading import read
+
+from forensics.records import CardSamples, HolderSamples, Problem
+
+MIB = 1024 * 1024
+WALL = 1796039348883000  # 2026-11-30 11:49:08.883 as if UTC
+UUID = "GPU-66a21749-2c44-33ce-b08c-9b72b51f36d2"
+CARD_HEADER = (
+    b"timestamp, index, uuid, name, memory.total [MiB], memory.used [MiB], memory.free [MiB], memory.reserved [MiB],"
+    b" utilization.gpu [%], power.draw [W]\n"
+)
+CARD_ROW = (
+    b"2026/11/30 11:49:08.883, 0, GPU-66a21749-2c44-33ce-b08c-9b72b51f36d2, NVIDIA H200, 143771 MiB, 56803 MiB,"
+    b" 86353 MiB, 616 MiB, 29 %, 80.76 W\n"
+)
+BARE_ROW = CARD_ROW.replace(b" MiB", b"").replace(b" %", b"").replace(b" W", b"")
+APPS_HEADER = b"timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n"
+APPS_ROW = b"2026/11/30 11:49:08.883, GPU-66a21749-2c44-33ce-b08c-9b72b51f36d2, 726, server --a, -b, c, 682 MiB\n"
+CUT = Problem("f", "loss", "the last row is cut", "")
+
+
+def columns(sample: CardSamples | HolderSamples) -> dict[str, object]:
+    """All columns of a sample but where its rows stand."""
+    return {name: value for name, value in sample._asdict().items() if name not in {"source", "offset", "length"}}
+
+
+CARD = {
+    "wall_us": [WALL],
+    "zone_known": False,
+    "index": [0],
+    "uuid": [UUID],
+    "pci_bus_id": [None],
+    "name": ["NVIDIA H200"],
+    "total_bytes": [143771 * MIB],
+    "used_bytes": [56803 * MIB],
+    "free_bytes": [86353 * MIB],
+    "reserved_bytes": [616 * MIB],
+    "utilization_ratio": [0.29],
+    "power_w": [80.76],
+    "driver": None,
+}
+HOLDER = {
+    "wall_us": [WALL],
+    "zone_known": False,
+    "uuid": [UUID],
+    "pci_bus_id": [None],
+    "index": [None],
+    "pid": [726],
+    "process": ["server --a, -b, c"],
+    "used_bytes": [682 * MIB],
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (CARD_HEADER + CARD_ROW, CARD),
+        (CARD_HEADER + BARE_ROW, CARD),
+        ((CARD_HEADER + CARD_ROW).replace(b"\n", b"\r\n"), CARD),
+        ((CARD_HEADER + CARD_ROW).decode().encode("utf-16"), CARD),
+        (CARD_ROW, CARD),
+        (APPS_HEADER + APPS_ROW, HOLDER),
+        (APPS_HEADER + APPS_ROW.replace(b" MiB", b""), HOLDER),
+    ],
+    ids=["cards", "cards-nounits", "cards-crlf", "cards-utf16", "cards-noheader", "apps", "apps-nounits"],
+)
+def test_a_row_becomes_a_sample_in_bytes(tmp_path: Path, content: bytes, expected: dict[str, object]) -> None:
+    _, samples, source = read(tmp_path, content)
+    assert [columns(sample) for sample in samples] == [expected]
+    assert (source.format, source.records) == ("nvidia-smi-csv", 1)
+
+
+def test_a_row_is_cited_by_its_own_bytes(tmp_path: Path) -> None:
+    _, (sample,), _ = read(tmp_path, CARD_HEADER + CARD_ROW)
+    assert (sample.offset, sample.length) == ([len(CARD_HEADER)], [len(CARD_ROW) - 1])
+
+
+def test_a_header_in_the_middle_may_change_the_columns(tmp_path: Path) -> None:
+    _, samples, source = read(tmp_path, CARD_HEADER + CARD_ROW + CARD_HEADER + CARD_ROW + APPS_HEADER + APPS_ROW)
+    assert [(type(sample), len(sample.offset)) for sample in samples] == [(CardSamples, 2), (HolderSamples, 1)]
+    assert source.problems == []
+
+
+def test_inferred_columns_are_said(tmp_path: Path) -> None:
+    row = b"2026/11/30 11:49:08.883, GPU-66a21749-2c44-33ce-b08c-9b72b51f36d2, 726, server, 682 MiB\n"
+    _, samples, source = read(tmp_path, row)
+    assert [columns(sample) for sample in samples] == [{**HOLDER, "process": ["server"]}]
+    what = "no header; the columns were inferred: time, uuid, pid, process, used_bytes"
+    assert source.problems == [Problem("f", "note", what, "record with --format=csv", 0)]
+
+
+@pytest.mark.parametrize("token", [b"[N/A]", b"N/A", b"[Not Supported]", b"[Insufficient Permissions]"])
+def test_what_the_tool_does_not_say_is_none(tmp_path: Path, token: bytes) -> None:
+    _, (sample,), source = read(tmp_path, CARD_HEADER + CARD_ROW.replace(b"29 %", token).replace(b"616 MiB", token))
+    assert columns(sample) == {**CARD, "utilization_ratio": [None], "reserved_bytes": [None]}
+    assert source.problems == []
+
+
+def test_a_token_that_is_evidence_is_counted(tmp_path: Path) -> None:
+    _, (sample,), source = read(tmp_path, CARD_HEADER + CARD_ROW.replace(b"29 %", b"[GPU is lost]"))
+    assert columns(sample) == {**CARD, "utilization_ratio": [None]}
+    assert source.problems == [Problem("f", "note", "[GPU is lost] stands where a value belongs")]
+
+
+@pytest.mark.parametrize("cut", [1, 3, 10, 40])
+def test_a_row_cut_at_the_end_is_lost_and_not_read_as_a_smaller_figure(tmp_path: Path, cut: int) -> None:
+    content = CARD_HEADER + CARD_ROW + CARD_ROW
+    _, (sample,), source = read(tmp_path, content[: -1 - cut])
+    assert columns(sample) == CARD
+    assert CUT in [problem._replace(offset=None) for problem in source.problems]
+
+
+def test_a_last_figure_without_unit_and_line_end_may_be_cut(tmp_path: Path) -> None:
+    _, (sample,), source = read(tmp_path, CARD_HEADER + BARE_ROW + BARE_ROW[:-1])
+    assert columns(sample) == CARD
+    assert CUT in [problem._replace(offset=None) for problem in source.problems]
+
+
+def test_a_last_row_with_its_unit_is_whole(tmp_path: Path) -> None:
+    _, (sample,), _ = read(tmp_path, CARD_HEADER + CARD_ROW[:-1])
+    assert columns(sample) == CARD
+
+
+def test_rows_that_are_no_sample_are_counted(tmp_path: Path) -> None:
+    _, (sample,), source = read(tmp_path, CARD_HEADER + b"Unable to determine the device handle\n" + CARD_ROW)
+    assert columns(sample) == CARD
+    what = "rows that are no sample, the first: 'Unable to determine the device handle'"
+    assert source.problems == [Problem("f", "loss", what, "", len(CARD_HEADER))]
+
+
+def test_a_header_without_rows_is_noted(tmp_path: Path) -> None:
+    _, samples, source = read(tmp_path, APPS_HEADER)
+    assert samples == []
+    what = "a header without rows: nothing was running, or it was hidden from the tool"
+    assert source.problems == [Problem("f", "note", what, "", 0)]
+
+
+TABLE = b"""\
+Mon Nov 30 11:49:08 2026       
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 580.159.04             Driver Version: 580.159.04     CUDA Version: 13.0     |
++-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|                                         |                        |               MIG M. |
+|=========================================+========================+======================|
+|   0  NVIDIA H200                    On  |   00000000:00:06.0 Off |                    0 |
+| N/A   35C    P0            121W /  700W |  141495MiB / 143771MiB |     11%      Default |
+|                                         |                        |             Disabled |
++-----------------------------------------+------------------------+----------------------+
+
++-----------------------------------------------------------------------------------------+
+| Processes:                                                                              |
+|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
+|        ID   ID                                                               Usage      |
+|=========================================================================================|
+|    0   N/A  N/A            6565      C   /usr/bin/python3          12553... |
+|    0   N/A  N/A            6615    C+G   server with blanks                      15942MiB |
++-----------------------------------------------------------------------------------------+
+"""  # noqa: W291
+OLD_TABLE = b"""\
+Fri Jan  5 10:00:00 2018
++-----------------------------------------------------------------------------+
+| NVIDIA-SMI 384.81                 Driver Version: 384.81                    |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | GPU-Util  Compute M. |
+|===============================+======================+======================|
+|   0  Tesla P100-PCIE...  Off  | 00000000:0C:00.0 Off |                    0 |
+| N/A   30C    P0    26W / 250W |   8943MiB / 16276MiB |      0%      Default |
++-------------------------------+----------------------+----------------------+
+
++-----------------------------------------------------------------------------+
+| Processes:                                                       GPU Memory |
+|  GPU       PID   Type   Process name                             Usage      |
+|=============================================================================|
+|    0     29720      C   python3                                     8933MiB |
++-----------------------------------------------------------------------------+
+"""
+
+
+def test_a_table_gives_cards_and_their_holders(tmp_path: Path) -> None:
+    _, (cards, holders), source = read(tmp_path, TABLE)
+    assert columns(cards) == {
+        **CARD,
+        "wall_us": [WALL - 883_000],
+        "uuid": [None],
+        "pci_bus_id": ["00000000:00:06.0"],
+        "used_bytes": [141495 * MIB],
+        "free_bytes": [None],
+        "reserved_bytes": [None],
+        "utilization_ratio": [0.11],
+        "power_w": [121.0],
+        "driver": "580.159.04",
+    }
+    assert columns(holders) == {
+        "wall_us": [WALL - 883_000] * 2,
+        "zone_known": False,
+        "uuid": [None, None],
+        "pci_bus_id": ["00000000:00:06.0"] * 2,
+        "index": [0, 0],
+        "pid": [6565, 6615],
+        "process": ["/usr/bin/python3", "server with blanks"],
+        "used_bytes": [None, 15942 * MIB],
+    }
+    assert (source.format, source.records) == ("nvidia-smi-table", 3)
+    assert [(problem.severity, problem.what) for problem in source.problems] == [
+        ("note", "the table names cards by bus id, and gives neither free nor reserved memory"),
+        ("loss", "processes whose memory the table cut short"),
+    ]
+
+
+def test_an_old_table_counts_reserved_memory_as_used(tmp_path: Path) -> None:
+    _, (cards, holders), source = read(tmp_path, OLD_TABLE)
+    assert cards.used_bytes == [8943 * MIB]
+    assert isinstance(holders, HolderSamples)
+    assert (holders.pid, holders.process, holders.used_bytes) == ([29720], ["python3"], [8933 * MIB])
+    assert source.problems[-1].what == "driver 384.81 counts reserved memory as used"
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"==============NVSMI LOG==============\n\nTimestamp : x\n", "nvidia-smi -q"),
+        (b'<?xml version="1.0" ?>\n<nvidia_smi_log>\n', "nvidia-smi -q -x"),
+        (b"# gpu    pwr  gtemp\n# Idx      W      C\n    0     83     46\n", "nvidia-smi dmon"),
+    ],
+)
+def test_other_layouts_of_the_tool_are_named_with_a_remedy(tmp_path: Path, content: bytes, name: str) -> None:
+    _, samples, source = read(tmp_path, content)
+    assert samples == []
+    assert [(problem.severity, problem.what) for problem in source.problems] == [
+        ("error", f"set aside: its layout is that of {name}, which is not read")
+    ]

@@ -70,13 +70,12 @@ def read_evidence(
     evidence.ownership = assign(lines, catalogue)
     evidence.telemetry = gather(cards, holders)
     processes = evidence.ownership.processes
-    zone_known = bool(cards or holders) and all(one.zone_known for one in [*cards, *holders])
+    known = [*(one.zone_known for one in cards), *(one.zone_known for one in holders)]
+    zone_known = bool(known) and all(known)
     infer_zone(evidence.telemetry, processes, tz_us, zone_known)
     evidence.joins = join_processes(evidence.telemetry, processes, catalogue)
     anchor(processes, evidence.telemetry, catalogue, evidence.joins)
-    evidence.measured = measure(
-        evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue, evidence.at_us
-    )
+    evidence.measured = measure(evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue, evidence.at_us)
     return evidence
 
 

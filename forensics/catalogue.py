@@ -26,9 +26,7 @@ EVENTS: dict[str, type[Event]] = {one.__name__: one for one in EVENT_TYPES}
 PHASES = frozenset({"fit", "allocate", "serve", "asleep", "end"})
 COMBINE = frozenset({"add", "once", "block", "last"})
 PER = frozenset({"load", "context", "part"})
-REASONS = frozenset(
-    "exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split()
-)
+REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
 
 EFFECTS: dict[str, frozenset[str]] = {
     "carrier": frozenset({"close", "reopens"}),
@@ -321,9 +319,7 @@ def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:
     return programs
 
 
-PROGRAM_KEYS = frozenset(
-    "program title newest grammar pattern device remedy runtime process_name probe".split()
-)
+PROGRAM_KEYS = frozenset("program title newest grammar pattern device remedy runtime process_name probe".split())
 
 
 def _program(file: str, text: str) -> Program:
@@ -458,13 +454,13 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
                 "capture it and declare it in keys"
             )
         unit_groups[name_] = unit["group"]
-    for name_ in constants:
+    for name_, value in constants.items():
         if name_ not in fields_of:
             raise CatalogueError(f"{where}: constant for {name_!r}, which is no field of {event_name}")
         if issubclass(fields_of[name_].type, Kind):
-            if constants[name_] not in set(Kind):
-                raise CatalogueError(f"{where}: unknown kind {constants[name_]!r}; known: {', '.join(Kind)}")
-            constants[name_] = Kind(constants[name_])
+            if value not in set(Kind):
+                raise CatalogueError(f"{where}: unknown kind {value!r}; known: {', '.join(Kind)}")
+            constants[name_] = Kind(value)
     given = groups | set(constants) | set(from_record)
     for one in fields_of.values():
         if not one.optional and one.name not in given and not _has_default(event, one.name):

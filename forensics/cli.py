@@ -16,6 +16,8 @@ from dateutil import tz as zones
 from rich.console import Console
 
 from . import __version__
+from .answer import Ask, Question, answer_json, answer_markdown, answer_table
+from .asked import QUESTIONS
 from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
 from .errors import ForensicsError, UsageError
@@ -45,10 +47,19 @@ class Format(StrEnum):
     MD = "md"
 
 
-Inputs = Annotated[list[str] | None, typer.Argument(metavar="[INPUT]...", help="Files and folders; - is standard input.")]
+Inputs = Annotated[
+    list[str] | None, typer.Argument(metavar="[INPUT]...", help="Files and folders; - is standard input.")
+]
 Output = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
 WhichLoad = Annotated[str | None, typer.Option("--load", help="A load: its number, id, model or unit.")]
-Zone = Annotated[str | None, typer.Option("--tz", help="Zone of telemetry times that print none, such as Europe/Berlin.")]
+Zone = Annotated[
+    str | None, typer.Option("--tz", help="Zone of telemetry times that print none, such as Europe/Berlin.")
+]
+Around = Annotated[str | None, typer.Option("--around", help="A moment: look at the loads and lines around it.")]
+Since = Annotated[str | None, typer.Option("--since", help="Begin of the span to look at.")]
+Until = Annotated[str | None, typer.Option("--until", help="End of the span to look at.")]
+Unit = Annotated[str | None, typer.Option("--unit", help="Look at one unit only.")]
+WithEvidence = Annotated[bool, typer.Option("--evidence", help="Print the lines behind each number.")]
 Patterns = Annotated[list[Path] | None, typer.Option("--patterns", help="A pattern file of your own; may repeat.")]
 
 
@@ -60,7 +71,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Where did the VRAM go? Answers from the logs and telemetry of self-hosted LLM servers."""
     del version
@@ -75,7 +88,7 @@ def explain_vram(
         str | None, typer.Option("--self-report", help="What the service says it uses, with unit: 24.52GiB; or a file.")
     ] = None,
     output: Output = Format.TABLE,
-    evidence: Annotated[bool, typer.Option("--evidence", help="Print the lines behind each number.")] = False,
+    evidence: WithEvidence = False,
     tz: Zone = None,
     patterns: Patterns = None,
 ) -> None:
@@ -87,6 +100,46 @@ def explain_vram(
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
     _print(found, output, evidence, load)
     raise typer.Exit(exit_code(found))
+
+
+def _register(name: str, question: Question, summary: str) -> None:
+    """Make a command of a question: all questions take the same inputs and options."""
+
+    @app.command(name, help=summary)
+    def command(
+        inputs: Inputs = None,
+        load: WhichLoad = None,
+        around: Around = None,
+        since: Since = None,
+        until: Until = None,
+        unit: Unit = None,
+        output: Output = Format.TABLE,
+        evidence: WithEvidence = False,
+        tz: Zone = None,
+        patterns: Patterns = None,
+    ) -> None:
+        connection, _ = _open(inputs, tz, None, patterns)
+        ask = Ask(
+            connection=connection,
+            loads=_which(connection, load),
+            around_us=None if around is None else _time(around),
+            since_us=None if since is None else _time(since),
+            until_us=None if until is None else _time(until),
+            unit=unit,
+            evidence=evidence,
+        )
+        answer = question(ask)
+        if output is Format.JSON:
+            typer.echo(answer_json(ask, answer))
+        elif output is Format.MD:
+            typer.echo(answer_markdown(ask, answer))
+        else:
+            answer_table(ask, answer, Console(highlight=False))
+        raise typer.Exit(answer.code)
+
+
+for _name, (_question, _summary) in QUESTIONS.items():
+    _register(_name, _question, _summary)
 
 
 def _open(

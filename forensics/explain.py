@@ -1,4 +1,4 @@
-"""Turn the rows of a few questions into the explain-vram document: items, the signed rest, findings, what is missing."""
+"""Turn the rows of a few questions into the explain-vram document: items, the signed rest, findings, what lacks."""
 
 from __future__ import annotations
 
@@ -134,9 +134,7 @@ def _load(
     return answer
 
 
-def _devices(
-    connection: duckdb.DuckDBPyConnection, load_id: str, moment: str, cited: set[str]
-) -> list[dict[str, Any]]:
+def _devices(connection: duckdb.DuckDBPyConnection, load_id: str, moment: str, cited: set[str]) -> list[dict[str, Any]]:
     gaps = {
         row["device"]: row
         for row in fetch(connection, "SELECT * FROM vram_gap WHERE load_id = ? AND moment = ?", [load_id, moment])

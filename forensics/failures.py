@@ -145,7 +145,8 @@ def _detail(
     held = _rows(
         connection,
         """
-        SELECT logged, part, kind, sum(size_bytes)::BIGINT AS size_bytes FROM item JOIN device USING (process_id, logged)
+        SELECT logged, part, kind, sum(size_bytes)::BIGINT AS size_bytes
+        FROM item JOIN device USING (process_id, logged)
         WHERE load_id = ? AND mark = 'counted' AND place != 'host' GROUP BY ALL ORDER BY ALL
         """,
         load["load_id"],
@@ -165,5 +166,7 @@ def _detail(
     detail.extend(f"context asked for: {row['value']} cells" for row in cells)
     detail.extend(str(row["message"]) for row in roots[:4] if row["message"] and row["message"] not in detail)
     if load["begun_us"] is not None and load["ended_us"] is not None:
-        detail.append(f"ended {(load['ended_us'] - load['begun_us']) / 1e6:.1f} s after its start ({load['end_reason']})")
+        detail.append(
+            f"ended {(load['ended_us'] - load['begun_us']) / 1e6:.1f} s after its start ({load['end_reason']})"
+        )
     return detail

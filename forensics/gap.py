@@ -27,7 +27,13 @@ def explain_gap(
         cited: Evidence ids that are printed.
     """
     size, bound, origin = report
-    answer["self_report"] = {"mib": round(size / MIB, 4), "bytes": size, "bound_bytes": bound, "source": origin, "replay": None}
+    answer["self_report"] = {
+        "mib": round(size / MIB, 4),
+        "bytes": size,
+        "bound_bytes": bound,
+        "source": origin,
+        "replay": None,
+    }
     measured = [device["measured_bytes"] for device in answer["devices"] if device["measured_bytes"] is not None]
     if not measured:
         answer["findings"].append(

@@ -75,7 +75,11 @@ def _set_times(process: Process, first_us: int, holder: Holder) -> None:
     if not clocks:
         return
     touched = next(
-        (elapsed_us(one.prefix.clock[0]) for one in lines if one.prefix.clock and one.pattern.event.table == "device_seen"),
+        (
+            elapsed_us(one.prefix.clock[0])
+            for one in lines
+            if one.prefix.clock and one.pattern.event.table == "device_seen"
+        ),
         clocks[0],
     )
     zero = first_us - interval - (touched or 0)
@@ -155,9 +159,7 @@ def _names(load: Load, entries: Iterable[Mapping[str, object]]) -> list[str]:
     return sorted(names | bound)
 
 
-def _bare(
-    load: Load, telemetry: Telemetry, join: Join | None, cards: Mapping[str, Joined]
-) -> dict[str, Joined]:
+def _bare(load: Load, telemetry: Telemetry, join: Join | None, cards: Mapping[str, Joined]) -> dict[str, Joined]:
     """Cards that the process holds without any item of the log: bare contexts."""
     if join is None or not cards or any(one.card is None for one in cards.values()):
         return {}
@@ -206,6 +208,7 @@ def _measure_device(
     scope = "exact" if joined.scope == "exact" and join is not None and join.scope == "exact" else "inferred"
     by = f"{join.by}; {joined.by}" if join else joined.by
     if joined.holders:
+
         def pick(samples: list[HolderSample], last: bool) -> HolderSample | None:
             usable = [one for one in samples if one.used is not None]
             return (usable[-1] if last else usable[0]) if usable else None
@@ -268,9 +271,7 @@ def _measure_card(
     inside = [
         one
         for one in card.samples
-        if one.used is not None
-        and (ready is None or one.at_us >= ready)
-        and (closing is None or one.at_us < closing)
+        if one.used is not None and (ready is None or one.at_us >= ready) and (closing is None or one.at_us < closing)
     ]
     if load.ready is None and load.items == []:
         return
@@ -361,6 +362,7 @@ def _calibrated(found: Measured, load: Load, device: str, card: Card | None, cat
         if card is not None and card.driver is not None and not re.match(entry["driver"], card.driver):
             continue
         low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
+        which = entry["card"].replace(".*", "any card")
         found.runtimes.append(
             RuntimeRow(
                 load_id=load.load_id,
@@ -369,7 +371,7 @@ def _calibrated(found: Measured, load: Load, device: str, card: Card | None, cat
                 low_bytes=low,
                 high_bytes=high,
                 basis="inferred",
-                origin=f"calibration for {entry['card'].replace('.*', 'any card')}, {entry['engine']}: {entry['origin']}",
+                origin=f"calibration for {which}, {entry['engine']}: {entry['origin']}",
                 line_id=None,
             )
         )

@@ -53,7 +53,10 @@ def _verbosity(
     for remedy in catalogue.program(answer["engine"]).remedies:
         tables = [_table(name) for name in remedy.get("absent", ())]
         present = any(
-            (connection.execute(f'SELECT count(*) FROM "{table}" WHERE load_id = ?', [answer["load_id"]]).fetchone() or [0])[0]
+            (
+                connection.execute(f'SELECT count(*) FROM "{table}" WHERE load_id = ?', [answer["load_id"]]).fetchone()
+                or [0]
+            )[0]
             for table in tables
         )
         if present or answer["failure"]:
@@ -79,9 +82,7 @@ def _table(event: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
 
 
-def _measurement(
-    connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any], moment: str
-) -> list[dict[str, Any]]:
+def _measurement(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any], moment: str) -> list[dict[str, Any]]:
     on_cards = [device for device in answer["devices"] if device["where"] == "card"]
     if not on_cards or answer["failure"] or any(device["measured_mib"] is not None for device in on_cards):
         return []
@@ -106,7 +107,10 @@ def _measurement(
         remedy = "Sample more often, or ask for a moment with --at."
     else:
         because = "nothing proves which sampled process or card is its"
-        remedy = "Sample processes (nvidia-smi --query-compute-apps) over the whole life of the server, as a journal with its pid."
+        remedy = (
+            "Sample processes (nvidia-smi --query-compute-apps) over the server's whole life, and give its journal: "
+            "there its pid can be trusted."
+        )
     return [{"what": "the measured use", "because": because, "remedy": remedy, "load_id": answer["load_id"]}]
 
 

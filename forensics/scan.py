@@ -104,13 +104,9 @@ class Scanner:
         programs = {program.name: program for program in catalogue.programs}
         ranks = {id(pattern): rank for rank, pattern in enumerate(catalogue.patterns)}
         for literal in self._literals:
-            self._patterns.append(
-                [(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())]
-            )
+            self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
-        self._automaton = ahocorasick_rs.BytesAhoCorasick(
-            self._literals, matchkind=ahocorasick_rs.MatchKind.Standard
-        )
+        self._automaton = ahocorasick_rs.BytesAhoCorasick(self._literals, matchkind=ahocorasick_rs.MatchKind.Standard)
         self._closers: dict[int, re.Pattern[str]] = {
             id(pattern): re.compile(pattern.effects["carrier"]["close"])
             for pattern in catalogue.patterns

@@ -69,8 +69,10 @@ def _tables() -> dict[str, tuple[str, list[Column]]]:
         found[row_type.table] = ((row_type.__doc__ or "").strip(), _columns(row_type))
     owner = [Column(name, *about) for name, about in OWNER_COLUMNS.items()]
     for event_type in EVENT_TYPES:
-        own = [Column("event_scope" if one.name == "scope" else one.name, one.sql, one.optional, one.meaning)
-               for one in _columns(event_type)]
+        own = [
+            Column("event_scope" if one.name == "scope" else one.name, one.sql, one.optional, one.meaning)
+            for one in _columns(event_type)
+        ]
         found[event_type.table] = ((event_type.__doc__ or "").strip(), owner + own)
     return found
 

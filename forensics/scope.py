@@ -1,8 +1,8 @@
 """Give each event to the one model load that owns it, or say why none does.
 
 A state machine that names no program: it sees what a line's pattern declares (`effect`, `role`, `possible_in`) and the
-trusted fields of its record. Outer scope is the group of streams of one start of a service; inside it a tag of the line,
-a trusted process id, or order while exactly one load can be writing decide. An ambiguous line changes no state.
+trusted fields of its record. Outer scope is the group of streams of one start of a service; inside it a tag of the
+line, a trusted process id, or order while exactly one load can be writing decide. An ambiguous line changes no state.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def _latest_of_unit(groups: Iterable[Group], stream: Stream, line: Line) -> Grou
     for group in groups:
         same = (group.stream.host, group.stream.boot, group.stream.unit) == (stream.host, stream.boot, stream.unit)
         first = group.lines[0].time_us if group.lines else None
-        if same and first is not None and line.time_us is not None and first <= line.time_us:
-            if found is None or first >= (found.lines[0].time_us or 0):
-                found = group
+        before = first is not None and line.time_us is not None and first <= line.time_us
+        if same and before and (found is None or (first or 0) >= (found.lines[0].time_us or 0)):
+            found = group
     return found
 
 
@@ -177,7 +177,9 @@ class _Machine:
 
     def _line(self, group: Group, line: Line, suspect: str) -> None:
         if line.carried_by is not None:
-            self._emit(line, _Owner(None, None, None, "carried text is data"), "inside a text that another line carries")
+            self._emit(
+                line, _Owner(None, None, None, "carried text is data"), "inside a text that another line carries"
+            )
             return
         if line.stream.manager or line.stream.kernel:
             self._manager(group, line)
@@ -576,7 +578,7 @@ class _Machine:
         if target is None:
             captured = {**line.matched.keys, **_fields(line)}
             target = arguments["map"].get(str(captured.get(arguments["from"])))
-        if target is None or target == load.phase or not load.open and target != "asleep":
+        if target is None or target == load.phase or (not load.open and target != "asleep"):
             return
         if load.phase == "serve" and target in {"fit", "allocate"}:
             return
@@ -599,7 +601,9 @@ class _Machine:
             load.part = load.outer.pop() if load.outer else Part.TARGET
             own = [one for one in load.contexts if one.part == load.part]
             # Once other contexts exist, a line outside any bracket may be any of theirs.
-            load.context = own[-1] if own and len({one.part for one in load.contexts if one.part in _MODELS}) == 1 else None
+            load.context = (
+                own[-1] if own and len({one.part for one in load.contexts if one.part in _MODELS}) == 1 else None
+            )
             return
         if target != load.part:
             load.outer.append(load.part)
@@ -631,7 +635,7 @@ class _Machine:
         event = line.matched.event
         if value is None or getattr(event, target, None) is not None:
             return event
-        return replace(event, **{target: str(value)})  # type: ignore[type-var]
+        return replace(event, **{target: str(value)})
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 
@@ -745,7 +749,7 @@ class _Machine:
         captured = {**line.matched.keys, **_fields(line)}
         reason = arguments.get("reason")
         if "map" in arguments:
-            reason = arguments["map"].get(str(captured.get(arguments.get("from"))), reason)
+            reason = arguments["map"].get(str(captured.get(arguments.get("from", ""))), reason)
         reason = reason or "unknown"
         by = arguments.get("by", "self")
         loads: list[Load] = []
@@ -793,7 +797,7 @@ class _Machine:
             captured = {**line.matched.keys, **_fields(line)}
             reason = arguments.get("reason")
             if "map" in arguments:
-                reason = arguments["map"].get(str(captured.get(arguments.get("from"))), reason)
+                reason = arguments["map"].get(str(captured.get(arguments.get("from", ""))), reason)
             for process in group.processes:
                 load = process.load
                 if process.ended is None:
@@ -813,8 +817,8 @@ class _Machine:
         if len(touched) == 1:
             self._emit(line, _Owner(touched[0].process, touched[0], Scope.EXACT, "invocation of the unit"))
         else:
-            process = group.processes[-1] if len(group.processes) == 1 else None
-            self._emit(line, _Owner(process, None, None, "about the unit, not one load"))
+            only = group.processes[-1] if len(group.processes) == 1 else None
+            self._emit(line, _Owner(only, None, None, "about the unit, not one load"))
 
 
 _MODELS = frozenset({Part.TARGET, Part.DRAFT, Part.MTP})

@@ -58,9 +58,12 @@ def set_aside(
 def _items(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = connection.execute(
         """
-        SELECT item.mark, item.why, item.part, count(*), sum(item.size_bytes)::BIGINT, list(item.line_id ORDER BY line.ordinal)
+        SELECT
+            item.mark, item.why, item.part, count(*), sum(item.size_bytes)::BIGINT,
+            list(item.line_id ORDER BY line.ordinal)
         FROM item JOIN line USING (line_id)
-        WHERE item.load_id = ? AND item.mark != 'counted' GROUP BY item.mark, item.why, item.part ORDER BY min(line.ordinal)
+        WHERE item.load_id = ? AND item.mark != 'counted'
+        GROUP BY item.mark, item.why, item.part ORDER BY min(line.ordinal)
         """,
         [answer["load_id"]],
     ).fetchall()
@@ -105,7 +108,7 @@ def _tables(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) ->
     return [
         {
             "what": f'memory table at exit: its "unaccounted" {rest}',
-            "why": "it holds the runtime, drafts and vision beside other processes; the table sums what is counted here",
+            "why": "it holds the runtime, drafts, vision and other processes; the table sums what is counted here",
             "mib": None,
             "bytes": None,
             "count": len(rows),

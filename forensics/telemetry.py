@@ -1,8 +1,8 @@
 """Join what the log says to what the cards measured: zones, processes, devices, moments.
 
 A measurement belongs to a process by pid where the log gives a trusted one, by a printed pid whose process name and
-life agree, or by lives that overlap and fit no other (`inferred`). A device of a process belongs to a card by PCI bus id,
-by being the only card that the process holds, or by bus order; never by its number alone.
+life agree, or by lives that overlap and fit no other (`inferred`). A device of a process belongs to a card by PCI bus
+id, by being the only card that the process holds, or by bus order; never by its number alone.
 """
 
 from __future__ import annotations
@@ -194,7 +194,11 @@ def gather(
         samples.sort(key=lambda one: one[0].at_us)
         holder: Holder | None = None
         for sample, name in samples:
-            if holder is None or sample.at_us - holder.last_us > gap_us or (name and holder.name and name != holder.name):
+            if (
+                holder is None
+                or sample.at_us - holder.last_us > gap_us
+                or (name and holder.name and name != holder.name)
+            ):
                 holder = Holder(key[1], name, places[key])
                 telemetry.holders.append(holder)
             holder.samples.append(sample)
@@ -239,7 +243,9 @@ def shift(telemetry: Telemetry, offset_us: int, basis: str) -> None:
         return
     for card in telemetry.cards:
         card.samples = [
-            CardSample(one.at_us - offset_us, one.total, one.used, one.free, one.reserved, one.source, one.offset, one.length)
+            CardSample(
+                one.at_us - offset_us, one.total, one.used, one.free, one.reserved, one.source, one.offset, one.length
+            )
             for one in card.samples
         ]
     for holder in telemetry.holders:
@@ -269,10 +275,9 @@ def infer_zone(telemetry: Telemetry, processes: Sequence[Process], tz_us: int | 
             for quarters in range(-14 * 4, 14 * 4 + 1):
                 offset = quarters * QUARTER_US
                 first, last = holder.first_us - offset, holder.last_us - offset
-                if first >= begin - SLACK_US and (end is None or last <= end + SLACK_US):
-                    # The nearest offset that lets it begin after the process did.
-                    if first - begin < QUARTER_US:
-                        votes[offset] = votes.get(offset, 0) + 1
+                inside = first >= begin - SLACK_US and (end is None or last <= end + SLACK_US)
+                if inside and first - begin < QUARTER_US:  # the nearest offset that lets it begin after the process did
+                    votes[offset] = votes.get(offset, 0) + 1
     if votes:
         best = max(votes, key=lambda one: (votes[one], -abs(one)))
         shift(telemetry, best, "inferred from lives of processes that log and samples both show")
@@ -280,9 +285,7 @@ def infer_zone(telemetry: Telemetry, processes: Sequence[Process], tz_us: int | 
         telemetry.zone_basis = "assumed UTC"
 
 
-def join_processes(
-    telemetry: Telemetry, processes: Sequence[Process], catalogue: Catalogue
-) -> dict[int, Join]:
+def join_processes(telemetry: Telemetry, processes: Sequence[Process], catalogue: Catalogue) -> dict[int, Join]:
     """Which holders are which process, by id() of the process; processes that nothing proves are absent."""
     known = lives(processes)
     joins: dict[int, Join] = {}

@@ -1,0 +1,145 @@
+"""What every question gives back: the document that is the contract, and the screen that a person reads.
+
+A question is a function from a case to an `Answer`. Texts in it are raw, as logs hold them; the renderers make them
+visible and inert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .explain import evidence as evidence_of
+from .report_json import render_json
+from .safe import for_markdown, for_terminal, visible
+
+__all__ = ["Answer", "Ask", "Question", "Section", "answer_json", "answer_markdown", "answer_table"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of a screen. A column whose name ends in `>` is aligned to the right."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one question.
+
+    `document` is what `--format json` prints; `verdict` is one sentence; `about` are lines under it; `cited` are the
+    ids of the lines behind it, most telling first; `next` is the one next step.
+    """
+
+    document: Mapping[str, Any]
+    verdict: str
+    about: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    cited: tuple[str, ...] = ()
+    next: str = ""
+    code: int = 0
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What was asked: a case, and which loads, span and unit of it."""
+
+    connection: duckdb.DuckDBPyConnection
+    loads: Sequence[str] | None = None
+    around_us: int | None = None
+    since_us: int | None = None
+    until_us: int | None = None
+    unit: str | None = None
+    evidence: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
+        """Rows of a query as dicts."""
+        cursor = self.connection.execute(sql, list(parameters))
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def wants(self, load_id: str | None) -> bool:
+        """Whether a load is among those asked for."""
+        return self.loads is None or load_id in self.loads
+
+
+Question = Callable[[Ask], Answer]
+
+
+def _evidence(ask: Ask, answer: Answer) -> dict[str, Any]:
+    return evidence_of(ask.connection, set(answer.cited)) if answer.cited else {}
+
+
+def answer_json(ask: Ask, answer: Answer) -> str:
+    """The document with its evidence, as JSON text: the same bytes on every run."""
+    return render_json({**answer.document, "evidence": _evidence(ask, answer), "next": answer.next})
+
+
+def answer_table(ask: Ask, answer: Answer, console: Console) -> None:
+    """Print the screen."""
+    console.print(for_terminal(answer.verdict, "bold"))
+    for line in answer.about:
+        console.print(for_terminal(line))
+    for section in answer.sections:
+        console.print()
+        console.print(for_terminal(section.title, "bold"))
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(any(section.columns)))
+        for column in section.columns:
+            right = column.endswith(">")
+            table.add_column(
+                Text(column.rstrip(">")), justify="right" if right else "left", overflow="fold", header_style="dim"
+            )
+        for row in section.rows:
+            table.add_row(*(for_terminal(cell) for cell in row))
+        console.print(table)
+        if section.note:
+            console.print(for_terminal(section.note))
+    if ask.evidence and answer.cited:
+        console.print()
+        console.print(Text("Evidence", style="bold"))
+        found = _evidence(ask, answer)
+        for number, identity in enumerate(answer.cited, 1):
+            if identity in found:
+                entry = found[identity]
+                where = f"{entry['source']}@{entry['offset']}"
+                head = f"e{number}  {where}  {entry['time'] or ''}  load {entry['load_id'] or 'none'}"
+                console.print(for_terminal(head))
+                console.print(for_terminal("    " + entry["text"]))
+    if answer.next:
+        console.print()
+        console.print(Text("Next  ", style="bold") + for_terminal(answer.next))
+
+
+def answer_markdown(ask: Ask, answer: Answer) -> str:
+    """The screen as Markdown."""
+    parts = [for_markdown(answer.verdict), *(for_markdown(line) for line in answer.about)]
+    for section in answer.sections:
+        parts.append(f"## {for_markdown(section.title)}")
+        if section.rows:
+            rows = [
+                "| " + " | ".join(for_markdown(column.rstrip(">")) for column in section.columns) + " |",
+                "|" + "|".join("---:" if column.endswith(">") else "---" for column in section.columns) + "|",
+                *("| " + " | ".join(for_markdown(cell) for cell in row) + " |" for row in section.rows),
+            ]
+            parts.append("\n".join(rows))
+        if section.note:
+            parts.append(for_markdown(section.note))
+    if ask.evidence:
+        for identity, entry in _evidence(ask, answer).items():
+            parts.append(
+                f"- {for_markdown(identity)} {for_markdown(visible(entry['source']))}@{entry['offset']}: "
+                f"{for_markdown(entry['text'])}"
+            )
+    if answer.next:
+        parts.append(f"**Next** {for_markdown(answer.next)}")
+    return "\n\n".join(parts) + "\n"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
 from .clocks import elapsed_us
-from .lives import Load, Process, content_id
+from .lives import Group, Load, Process, content_id
 from .places import Joined, Place, card_of, place_of
 from .rows import CardRow, DeviceRow, MeasureRow, RuntimeRow
+from .scan import Line
 from .telemetry import Card, Holder, HolderSample, Join, Telemetry, load_window
 from .units import MIB
 
@@ -61,35 +63,76 @@ def anchor(processes: Sequence[Process], telemetry: Telemetry, catalogue: Catalo
             continue
         ordered = sorted(lives.values(), key=lambda one: min(holder.first_us for holder in one))
         for process, holders in zip(mine, ordered, strict=True):
-            first = min(holder.first_us for holder in holders)
-            _set_times(process, first, holders[0])
             joins[id(process)] = Join(tuple(holders), "order of lives; the log has no wall time", "inferred")
+        relayed = {id(one.group): one.group for one in mine if one.parent is not None}
+        for group in relayed.values():
+            _set_group_times(group, joins)
+        for process in mine:
+            if process.parent is None:
+                _set_times(process, joins[id(process)].holders)
 
 
-def _set_times(process: Process, first_us: int, holder: Holder) -> None:
-    """Place a process's own clock so that its memory appears between two samples: the earliest such place."""
-    gaps = [b.at_us - a.at_us for a, b in zip(holder.samples, holder.samples[1:], strict=False)]
-    interval = sorted(gaps)[len(gaps) // 2] if gaps else 1_000_000
-    lines = [one for one in process.group.lines if one.prefix.clock]
-    clocks = [clock for one in lines if (clock := elapsed_us((one.prefix.clock or ("",))[0])) is not None]
+def _earliest_zero(lines: Sequence[Line], holders: Sequence[Holder]) -> int | None:
+    """When a writer's own clock was zero, at the earliest: its memory appears between two samples, the later the first.
+
+    The clock of the first line about a device tells when it had touched a card.
+    """
+    first = min(holder.first_us for holder in holders)
+    samples = holders[0].samples
+    gaps = sorted(b.at_us - a.at_us for a, b in itertools.pairwise(samples))
+    interval = gaps[len(gaps) // 2] if gaps else 1_000_000
+    clocks = [(clock, one) for one in lines if (clock := _clock(one)) is not None]
     if not clocks:
+        return None
+    touched = next((clock for clock, one in clocks if one.pattern.event.table == "device_seen"), clocks[0][0])
+    return first - interval - touched
+
+
+def _clock(line: Line) -> int | None:
+    return elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
+
+
+def _set_times(process: Process, holders: Sequence[Holder]) -> None:
+    """Place a process's own clock in wall time."""
+    last = process.last.order if process.last else process.first.order
+    lines = [one for one in process.group.lines if process.first.order <= one.order <= last]
+    zero = _earliest_zero(lines, holders)
+    if zero is None:
         return
-    touched = next(
-        (
-            elapsed_us(one.prefix.clock[0])
-            for one in lines
-            if one.prefix.clock and one.pattern.event.table == "device_seen"
-        ),
-        clocks[0],
-    )
-    zero = first_us - interval - (touched or 0)
-    own = {id(load.begun) for load in process.loads}
-    del own
-    begin, end = process.first.order, process.last.order if process.last else process.first.order
     for line in lines:
-        clock = elapsed_us((line.prefix.clock or ("",))[0])
-        if clock is not None and begin <= line.order <= end:
+        clock = _clock(line)
+        if clock is not None:
             line.time_us = zero + clock
+
+
+def _set_group_times(group: Group, joins: Mapping[int, Join]) -> None:
+    """Place a supervisor's clock by all its children at once, and each child's by the line that spawned it."""
+    children = [one for one in group.processes if one.parent is not None and one.tag is not None]
+    spans: list[tuple[Process, int, list[Line]]] = []
+    for place, child in enumerate(children):
+        later = [one.first.order for one in children[place + 1 :] if one.tag == child.tag]
+        end = later[0] if later else group.lines[-1].order + 1
+        own = [one for one in group.lines if one.prefix.tag == child.tag and child.first.order < one.order < end]
+        spawned = _clock(child.first)
+        if spawned is not None:
+            spans.append((child, spawned, own))
+    zeros = [
+        zero - spawned
+        for child, spawned, own in spans
+        if id(child) in joins and (zero := _earliest_zero(own, joins[id(child)].holders)) is not None
+    ]
+    if not zeros:
+        return
+    zero = max(zeros)
+    for line in group.lines:
+        clock = _clock(line)
+        if clock is not None and line.prefix.tag is None:
+            line.time_us = zero + clock
+    for _, spawned, own in spans:
+        for line in own:
+            clock = _clock(line)
+            if clock is not None:
+                line.time_us = zero + spawned + clock
 
 
 def measure(
@@ -161,7 +204,7 @@ def _names(load: Load, entries: Iterable[Mapping[str, object]]) -> list[str]:
 
 def _bare(load: Load, telemetry: Telemetry, join: Join | None, cards: Mapping[str, Joined]) -> dict[str, Joined]:
     """Cards that the process holds without any item of the log: bare contexts."""
-    if join is None or not cards or any(one.card is None for one in cards.values()):
+    if join is None or load.ready is None or any(one.card is None for one in cards.values()):
         return {}
     known = {id(one.card) for one in cards.values()}
     begin, _, end = load_window(load)

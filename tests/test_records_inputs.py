@@ -149,8 +149,7 @@ def test_a_bomb_is_stopped(tmp_path: Path) -> None:
     packed = gzip.compress((b"x" * 99 + b"\n") * 30_000, 9)
     _, _, source = read(tmp_path, packed, Options(block_bytes=2**16, ratio=100, ratio_from_bytes=2**20))
     assert 2**20 < source.digest.size < 2**20 + 2**17
-    assert [problem.severity for problem in source.problems] == ["loss"]
-    assert source.problems[0].what.startswith("decompression stopped: ")
+    assert [problem.what[:21] for problem in source.problems if problem.severity == "loss"] == ["decompression stopped"]
 
 
 def test_zstd_without_its_module_is_an_error_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

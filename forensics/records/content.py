@@ -38,6 +38,15 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
+class _ZlibObject(Protocol):
+    """What zlib makes, and does not name."""
+
+    @property
+    def unconsumed_tail(self) -> bytes: ...
+    def copy(self) -> _ZlibObject: ...
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+
+
 class _Gzip:
     """One gzip member; the bytes before a damaged spot come out before the error does."""
 
@@ -67,17 +76,29 @@ class _Gzip:
         try:
             out = self._inner.decompress(data, max(max_length, 0))
         except zlib.error as error:
-            # zlib keeps what it made of this piece when it fails: go through the piece again byte by byte.
             self._failed = str(error)
-            made = bytearray()
-            try:
-                for position in range(len(data)):
-                    made += before.decompress(data[position : position + 1])
-            except zlib.error:
-                pass
-            return bytes(made)
+            return _before_damage(before, data)
         self._full = len(out) == max_length
         return out
+
+
+def _before_damage(inner: _ZlibObject, data: bytes) -> bytes:
+    """All that comes out of a damaged piece: zlib keeps to itself what it made in the call that fails."""
+    made = bytearray()
+    before = inner
+    try:
+        for position in range(len(data)):
+            before = inner.copy()
+            made += inner.decompress(data[position : position + 1])
+    except zlib.error:
+        fed = data[position : position + 1]
+        try:
+            while out := before.decompress(fed, 1):
+                made += out
+                fed = before.unconsumed_tail
+        except zlib.error:
+            pass
+    return bytes(made)
 
 
 class _Zstd:

@@ -74,6 +74,8 @@ def read_inputs(
                 with stream:
                     yield from _read(stream, source, options, on_read, item.path)
         source.digest.close()
+        # In the order of the content, not of the reading: how far ahead that looks is of no interest.
+        source.problems.sort(key=lambda problem: (problem.offset is None, problem.offset or 0))
         yield source
 
 

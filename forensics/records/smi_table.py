@@ -113,8 +113,8 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
     query = "sample with nvidia-smi --query-gpu=timestamp,index,uuid,pci.bus_id,memory.total,memory.used,… --format=csv"
     if cards.offset:
         problem("note", "the table names cards by bus id, and gives neither free nor reserved memory", query)
-        major = (driver or "").partition(".")[0]
-        if major.isdigit() and int(major) < _USED_HOLDS_RESERVED_BEFORE:
+        major = re.match(r"[0-9]{1,5}(?=\.)", driver or "")
+        if major is not None and int(major[0]) < _USED_HOLDS_RESERVED_BEFORE:
             problem("note", f"driver {driver} counts reserved memory as used", "")
     torn += open_card is not None
     problem("loss", "cards whose memory cannot be read", "", torn)

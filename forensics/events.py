@@ -377,7 +377,7 @@ class SchedulerDecided(Event):
     """A supervisor's own line about which models may stay."""
 
     table: ClassVar[str] = "scheduler_decided"
-    what: Annotated[str, "evict, fit, place, view, queue, expire, reload, reject, retry, limit, count, wait."]
+    what: Annotated[str, "evict, fit, place, view, request, queue, expire, reload, reject, retry, limit, count, wait."]
     model: Annotated[str | None, "Model the line names."] = None
     victim: Annotated[str | None, "Model that has to go, if named."] = None
     predicted_bytes: Annotated[int | None, "Need as predicted."] = None

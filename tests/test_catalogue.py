@@ -100,6 +100,7 @@ expect = { device = "CUDA0", kind = "weights", size_bytes = 1572864 }
         ("(?P<device>\\S+)", "(?P<device>\\S+", "bad regular expression"),
         ('title = "Toy"', "", "'title' is missing"),
         ('program = "toy"', "program = ", "not valid TOML"),
+        ('program = "toy"', 'program = "toy"\nwriters = "kernel"', "'writers' is a list of names"),
         ('unit.size_bytes = "MiB"', 'unit.size_bytes = { group = "unit" }', "in 'unit', which is no captured key"),
         ('unit.size_bytes = "MiB"', 'unit.size_bytes = { from = "unit" }', "is a name or { group"),
         ('unit.size_bytes = "MiB"', 'unit.device_bytes = "MiB"', "'device_bytes', which is no field"),

@@ -9,6 +9,7 @@ import pytest
 
 from forensics.catalogue import Pattern, Program, load_catalogue, load_programs
 from forensics.errors import CatalogueError
+from forensics.units import to_base
 
 CATALOGUE = load_catalogue()
 SAMPLES = [
@@ -140,6 +141,20 @@ def test_a_unit_may_be_taken_from_the_line(line: str, size: int, bound: int | No
     matched = program.patterns[0].match(line)
     assert matched is not None
     assert (asdict(matched.event)["size_bytes"], matched.bounds.get("size_bytes")) == (size, bound)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("65.352µs", 0.000065352), ("351.112293ms", 0.351112293), ("7.94s", 7.94), ("2m23.5s", 143.5), ("1h2m3s", 3723.0)],
+)
+def test_a_duration_carries_its_units(text: str, seconds: float) -> None:
+    assert float(to_base(text, "duration")[0]) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "12", "1m 3", "5 parsecs", "1mm"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a duration"):
+        to_base(text, "duration")
 
 
 def test_an_unknown_unit_in_the_line_is_no_match() -> None:

@@ -45,7 +45,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "use": frozenset({"name", "as"}),
     "due": frozenset({"next", "of"}),
     "claims": frozenset({"due"}),
-    "parent_ready": frozenset({"key"}),
+    "parent_ready": frozenset({"key", "label"}),
     "live_count": frozenset({"from"}),
     "one_per_label": frozenset({"label"}),
 }
@@ -258,6 +258,7 @@ class Program:
     remedies: tuple[Mapping[str, Any], ...]
     runtimes: tuple[Mapping[str, Any], ...]
     process_names: tuple[re.Pattern[str], ...]
+    writers: tuple[str, ...]
     probes: tuple[Mapping[str, Any], ...]
     raw: Mapping[str, Any] = field(repr=False, default_factory=dict)
 
@@ -319,7 +320,7 @@ def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:
     return programs
 
 
-PROGRAM_KEYS = frozenset("program title newest grammar pattern device remedy runtime process_name probe".split())
+PROGRAM_KEYS = frozenset("program title newest writers grammar pattern device remedy runtime process_name probe".split())
 
 
 def _program(file: str, text: str) -> Program:
@@ -332,6 +333,9 @@ def _program(file: str, text: str) -> Program:
     for needed in ("program", "title", "pattern"):
         if needed not in raw:
             raise CatalogueError(f"{file}: the key {needed!r} is missing")
+    writers = raw.get("writers", [])
+    if not isinstance(writers, list) or not all(isinstance(one, str) for one in writers):
+        raise CatalogueError(f"{file}: 'writers' is a list of names, such as [\"kernel\"]")
     grammar = _grammar(file, raw.get("grammar", {}))
     patterns = tuple(_pattern(file, raw["program"], grammar, entry) for entry in raw["pattern"])
     seen: set[str] = set()
@@ -350,6 +354,7 @@ def _program(file: str, text: str) -> Program:
         remedies=tuple(raw.get("remedy", ())),
         runtimes=tuple(raw.get("runtime", ())),
         process_names=tuple(_compile(file, one) for one in raw.get("process_name", ())),
+        writers=tuple(writers),
         probes=tuple(raw.get("probe", ())),
         raw=raw,
     )

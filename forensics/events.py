@@ -377,7 +377,7 @@ class SchedulerDecided(Event):
     """A supervisor's own line about which models may stay."""
 
     table: ClassVar[str] = "scheduler_decided"
-    what: Annotated[str, "evict, fit, place, view, queue, expire, reload, reject, retry, limit, count, wait."]
+    what: Annotated[str, "evict, fit, place, view, request, queue, expire, reload, reject, retry, limit, count, wait."]
     model: Annotated[str | None, "Model the line names."] = None
     victim: Annotated[str | None, "Model that has to go, if named."] = None
     predicted_bytes: Annotated[int | None, "Need as predicted."] = None
@@ -436,15 +436,16 @@ class ServiceChanged(Event):
     """A service manager's line about a unit, or a kernel's about a process or card."""
 
     table: ClassVar[str] = "service_changed"
-    what: Annotated[str, "started, stopped, exited, failed, killed, restarted, oom_killed, xid, suspended, suppressed."]
+    what: Annotated[str, "What happened, such as started, exited, failed, oom_killed, xid, suspended, suppressed."]
     unit: Annotated[str | None, "Unit."] = None
     invocation: Annotated[str | None, "Invocation id."] = None
     code: Annotated[str | None, "exited, killed, dumped."] = None
-    status: Annotated[str | None, "Exit status or signal, as printed."] = None
+    status: Annotated[str | None, "Exit status, signal or result, as printed."] = None
     pid: Annotated[int | None, "Process id."] = None
     process: Annotated[str | None, "Process name."] = None
     device: Annotated[str | None, "PCI bus id of a card."] = None
-    number: Annotated[int | None, "Xid, or messages suppressed."] = None
+    number: Annotated[int | None, "Xid, restarts, or messages suppressed."] = None
+    size_bytes: Annotated[int | None, "Host memory: peak of a unit, or resident in a process that was killed."] = None
 
 
 EVENT_TYPES: tuple[type[Event], ...] = (

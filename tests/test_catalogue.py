@@ -9,6 +9,7 @@ import pytest
 
 from forensics.catalogue import Pattern, Prefix, Program, load_catalogue, load_programs
 from forensics.errors import CatalogueError
+from forensics.units import to_base
 
 CATALOGUE = load_catalogue()
 SAMPLES = [
@@ -100,6 +101,7 @@ expect = { device = "CUDA0", kind = "weights", size_bytes = 1572864 }
         ("(?P<device>\\S+)", "(?P<device>\\S+", "bad regular expression"),
         ('title = "Toy"', "", "'title' is missing"),
         ('program = "toy"', "program = ", "not valid TOML"),
+        ('program = "toy"', 'program = "toy"\nwriters = "kernel"', "'writers' is a list of names"),
     ],
 )
 def test_a_wrong_catalogue_is_refused_by_name(old: str, new: str, message: str) -> None:
@@ -258,3 +260,17 @@ def test_a_wrapped_negative_size_is_read_as_negative(line: str, size: int, bound
     matched = program.patterns[0].match(line)
     assert matched is not None
     assert (asdict(matched.event)["size_bytes"], matched.bounds.get("size_bytes")) == (size, bound)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("65.352µs", 0.000065352), ("351.112293ms", 0.351112293), ("7.94s", 7.94), ("2m23.5s", 143.5), ("1h2m3s", 3723.0)],
+)
+def test_a_duration_carries_its_units(text: str, seconds: float) -> None:
+    assert float(to_base(text, "duration")[0]) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "12", "1m 3", "5 parsecs", "1mm"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a duration"):
+        to_base(text, "duration")

@@ -51,8 +51,8 @@ def to_base(text: str, unit: str, places: int = 0) -> tuple[Decimal, Decimal]:
         raise ValueError(f"not a finite number: {text!r}")
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)
-    exponent = min(exponent, -places)
-    half_place = Decimal(5).scaleb(exponent - 1) if exponent < 0 else Decimal(0)
+    last_place = min(int(exponent), -places)
+    half_place = Decimal(5).scaleb(last_place - 1) if last_place < 0 else Decimal(0)
     factor = UNITS[unit]
     return number * factor, half_place * factor
 

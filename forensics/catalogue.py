@@ -163,6 +163,7 @@ class Pattern:
     fields: Mapping[str, Field]
     units: Mapping[str, str]
     unit_groups: Mapping[str, str]
+    places: int
     constants: Mapping[str, Any]
     from_record: Mapping[str, str]
     keys: frozenset[str]
@@ -205,7 +206,7 @@ class Pattern:
             if name in self.unit_groups:
                 unit = groups[self.unit_groups[name]] or ""
             try:
-                values[name], bound = _convert(text, self.fields[name], unit)
+                values[name], bound = _convert(text, self.fields[name], unit, self.places)
             except ValueError:
                 return None  # counted by the scan as a hit without a match
             if bound:
@@ -224,12 +225,12 @@ class Pattern:
         return Matched(self, self.event(**values), keys, bounds)
 
 
-def _convert(text: str, target: Field, unit: str | None) -> tuple[Any, int]:
+def _convert(text: str, target: Field, unit: str | None, places: int = 0) -> tuple[Any, int]:
     """Convert a captured text to a field's type, with its rounding bound in base units."""
     if unit is not None:
         if unit not in UNITS:
             raise ValueError(f"not a unit: {unit!r}")
-        value, bound = to_base(text, unit)
+        value, bound = to_base(text, unit, places)
         if target.type is int:
             return unwrap(round_bytes(value)), round_bytes(bound)
         return float(value), 0
@@ -406,7 +407,7 @@ def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
 
 PATTERN_KEYS = frozenset(
     "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed sample "
-    "never role bulk note".split()
+    "never role bulk note places".split()
 )
 ALLOCATING = frozenset({"item"})
 
@@ -492,6 +493,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         fields=fields_of,
         units=units,
         unit_groups=unit_groups,
+        places=int(raw.get("places", 0)),
         constants=constants,
         from_record=from_record,
         keys=keys,

@@ -246,6 +246,7 @@ class PoolSized(Event):
     blocks: Annotated[int | None, "Blocks."] = None
     concurrency: Annotated[float | None, "Requests of full length at once, as printed."] = None
     request_tokens: Annotated[int | None, "Length of a full request: the denominator of concurrency."] = None
+    device: Annotated[str | None, "Device of the budget; none where the figure is the engine's."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,6 +267,9 @@ class MemoryProfiled(Event):
     kv_bytes: Annotated[int | None, "Budget of the cache."] = None
     allocated_bytes: Annotated[int | None, "Held by the allocator."] = None
     reserved_bytes: Annotated[int | None, "Reserved by the allocator and not allocated."] = None
+    free_after_bytes: Annotated[int | None, "Free at the line's own moment, later than when the engine began."] = None
+    graphs_estimated_bytes: Annotated[int | None, "CUDA graphs as estimated before the capture."] = None
+    device: Annotated[str | None, "Device of the account."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,6 +371,7 @@ class EngineMeasured(Event):
     kv_usage_ratio: Annotated[float | None, "Share of the pool in use."] = None
     prefix_hit_ratio: Annotated[float | None, "Prefix cache hits."] = None
     preemptions: Annotated[int | None, "Preemptions in the window."] = None
+    engine: Annotated[int | None, "Number of the engine among several of one server."] = None
 
 
 # -- supervision ----------------------------------------------------------------------------------------------------
@@ -403,6 +408,8 @@ class AllocationFailed(Event):
     process_bytes: Annotated[int | None, "Held by the process itself."] = None
     allocated_bytes: Annotated[int | None, "Held by its allocator."] = None
     reserved_bytes: Annotated[int | None, "Reserved and not allocated."] = None
+    reserved_total_bytes: Annotated[int | None, "Reserved by its allocator, what is allocated included."] = None
+    pool_bytes: Annotated[int | None, "Share of the allocated that private pools hold, such as CUDA graphs."] = None
     message: Annotated[str | None, "The line's words."] = None
 
 
@@ -418,6 +425,7 @@ class StartRefused(Event):
     utilization_ratio: Annotated[float | None, "Share asked for."] = None
     requested_tokens: Annotated[int | None, "Length asked for."] = None
     possible_tokens: Annotated[int | None, "Length that would fit, as the program estimates."] = None
+    device: Annotated[str | None, "Device name or ordinal, as printed."] = None
     message: Annotated[str | None, "The line's words."] = None
 
 

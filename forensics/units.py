@@ -44,12 +44,13 @@ _DURATION_SECONDS = {
 }
 
 
-def to_base(text: str, unit: str) -> tuple[Decimal, Decimal]:
+def to_base(text: str, unit: str, places: int = 0) -> tuple[Decimal, Decimal]:
     """Convert a printed number to base units.
 
     Args:
         text: Digits as printed, with thousands commas, sign and decimals allowed.
         unit: A key of UNITS.
+        places: Decimal places that the program rounds to before it drops trailing zeros; 0 where it does not.
 
     Returns:
         The value and half of its last printed place, both in base units: "6742.14" MiB is known to ±0.005 MiB.
@@ -67,7 +68,8 @@ def to_base(text: str, unit: str) -> tuple[Decimal, Decimal]:
         raise ValueError(f"not a finite number: {text!r}")
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)
-    half_place = Decimal(5).scaleb(exponent - 1) if exponent < 0 else Decimal(0)
+    last_place = min(int(exponent), -places)
+    half_place = Decimal(5).scaleb(last_place - 1) if last_place < 0 else Decimal(0)
     factor = UNITS[unit]
     return number * factor, half_place * factor
 

@@ -274,3 +274,9 @@ def test_a_duration_carries_its_units(text: str, seconds: float) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a duration"):
         to_base(text, "duration")
+
+
+def test_a_dropped_zero_widens_no_bound() -> None:
+    (program,) = load_programs([("toy.toml", GOOD.replace("unit.size_bytes", "places = 2\nunit.size_bytes"))])
+    bounds = [program.patterns[0].match(f"CUDA0 weights = {text} MiB") for text in ("1.5", "1.50", "1.500")]
+    assert [one.bounds["size_bytes"] for one in bounds if one is not None] == [5243, 5243, 524]

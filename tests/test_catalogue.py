@@ -116,12 +116,6 @@ def test_a_right_catalogue_gives_its_event_with_the_rounding_of_the_log() -> Non
     assert matched.bounds == {"size_bytes": 5243}
 
 
-def test_a_dropped_zero_widens_no_bound() -> None:
-    (program,) = load_programs([("toy.toml", GOOD.replace("unit.size_bytes", "places = 2\nunit.size_bytes"))])
-    bounds = [program.patterns[0].match(f"CUDA0 weights = {text} MiB") for text in ("1.5", "1.50", "1.500")]
-    assert [one.bounds["size_bytes"] for one in bounds if one is not None] == [5243, 5243, 524]
-
-
 UNIT_BY_GROUP = GOOD.replace("MiB$'", "(?P<size_unit>\\S+)$'").replace(
     'unit.size_bytes = "MiB"', 'unit.size_bytes = { group = "size_unit" }\nkeys = ["size_unit"]'
 )
@@ -170,3 +164,9 @@ def test_a_grammar_may_name_its_writer() -> None:
     prefix = program.grammar.split("(Worker_TP0) CUDA0 weights = 1.50 MiB")
     assert prefix is not None
     assert (prefix.who, prefix.message) == ("Worker_TP0", "CUDA0 weights = 1.50 MiB")
+
+
+def test_a_dropped_zero_widens_no_bound() -> None:
+    (program,) = load_programs([("toy.toml", GOOD.replace("unit.size_bytes", "places = 2\nunit.size_bytes"))])
+    bounds = [program.patterns[0].match(f"CUDA0 weights = {text} MiB") for text in ("1.5", "1.50", "1.500")]
+    assert [one.bounds["size_bytes"] for one in bounds if one is not None] == [5243, 5243, 524]

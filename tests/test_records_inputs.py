@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from reading import read
 
-from forensics.records import Block, CardSamples, HolderSamples, Options, Problem, Source, read_inputs
+from forensics.records import Block, CardSamples, HolderSamples, Options, Problem, Source, contents, read_inputs
 
 
 def names(parts: list[Block | CardSamples | HolderSamples | Source]) -> list[tuple[str, str, int]]:
@@ -167,3 +167,12 @@ def test_a_link_to_nowhere_and_a_folder_link_are_named(tmp_path: Path) -> None:
         (f"{tmp_path}/a", "it cannot be read: no such file or directory"),
         (f"{tmp_path}/b", "a link to a folder is not followed"),
     ]
+
+
+def test_cited_bytes_can_be_read_again(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress("one\ntwo\n".encode("utf-16")))
+    block, source = read_inputs([tmp_path / "a.gz"])
+    assert isinstance(block, Block)
+    assert isinstance(source, Source)
+    again = b"".join(contents(tmp_path / "a.gz"))
+    assert [again[at : at + size] for at, size in zip(block.offsets, block.lengths, strict=True)] == [b"one", b"two"]

@@ -21,7 +21,7 @@ from forensics.records.prefixed import read_prefixed
 from forensics.records.smi_csv import read_smi_csv
 from forensics.records.smi_table import read_smi_table
 
-__all__ = ["read_inputs"]
+__all__ = ["contents", "read_inputs"]
 
 Progress = Callable[[int, int], None]
 
@@ -136,18 +136,21 @@ def _read(
         for _ in pieces:  # its digest is part of the case all the same
             pass
         return
-    again = None if path is None or not path.is_file() else lambda: _again(path, source.name, options)
+    again = None if path is None or not path.is_file() else lambda: contents(path, options)
     yield from _readers(found, source, pieces, options, again)
 
 
-def _again(path: Path, name: str, options: Options) -> Iterator[bytes]:
-    """The content of a file once more, without a word about what the first reading says anyway."""
+def contents(path: Path, options: Options | None = None) -> Iterator[bytes]:
+    """Yield the bytes that offsets and digests of a source address: decompressed, UTF-16 as UTF-8.
+
+    It ends where reading fails, without a word: `read_inputs` has said why.
+    """
     try:
         stream = path.open("rb", buffering=0)
     except OSError:
         return
     with stream:
-        yield from content(stream, Source(name, "again"), options, lambda _: None)
+        yield from content(stream, Source(str(path), "contents"), options or Options(), lambda _: None)
 
 
 def _set_aside(source: Source, found: Format) -> None:
@@ -178,7 +181,7 @@ def _readers(
             yield from read_smi_table(source, pieces, options)
         case "nvidia-smi-csv":
             yield from read_smi_csv(source, pieces, options, found.columns)
-        case name if name.startswith("journal-short"):
+        case name if name.startswith(("journal-short", "dmesg")):
             yield from read_journal_text(source, pieces, options, name, again)
         case _:
             yield from read_text(source, pieces, options.line_bytes)

@@ -63,6 +63,7 @@ class Prefix:
     level: str | None = None
     present: bool = False
     who: str | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Grammar:
     regex: re.Pattern[str]
     tag: str | None
     who: str | None
+    device: str | None
     clock: str | None
     level: str | None
     members: str
@@ -93,6 +95,7 @@ class Grammar:
             level=level,
             present=bool(clock or level),
             who=groups.get(self.who) if self.who else None,
+            device=groups.get(self.device) if self.device else None,
         )
 
 
@@ -119,6 +122,7 @@ class Pattern:
     units: Mapping[str, str]
     unit_groups: Mapping[str, str]
     places: int
+    sums: Mapping[str, tuple[str, ...]]
     constants: Mapping[str, Any]
     from_record: Mapping[str, str]
     keys: frozenset[str]
@@ -166,6 +170,18 @@ class Pattern:
                 return None  # counted by the scan as a hit without a match
             if bound:
                 bounds[name] = bound
+        for name, parts in self.sums.items():
+            try:
+                terms = [
+                    _convert(groups[part], self.fields[name], self.units.get(name), self.places)
+                    for part in parts
+                    if groups[part] is not None
+                ]
+            except ValueError:
+                return None
+            values[name] = sum(value for value, _ in terms)
+            if any(bound for _, bound in terms):
+                bounds[name] = sum(bound for _, bound in terms)
         for name, source in self.from_record.items():
             text = (record_fields or {}).get(source)
             if text is None:
@@ -324,13 +340,14 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
     regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
     if "message" not in regex.groupindex:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "who"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "who", "device"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
         regex=regex,
         tag=raw.get("tag"),
         who=raw.get("who"),
+        device=raw.get("device"),
         clock=raw.get("clock"),
         level="level" if "level" in regex.groupindex else None,
         members=raw.get("members", "process"),
@@ -341,7 +358,7 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
 
 PATTERN_KEYS = frozenset(
     "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed sample "
-    "never role bulk note places".split()
+    "never role bulk note places sum".split()
 )
 ALLOCATING = frozenset({"item"})
 
@@ -389,6 +406,15 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
                 "capture it and declare it in keys"
             )
         unit_groups[name_] = unit["group"]
+    sums: dict[str, tuple[str, ...]] = {name_: tuple(parts) for name_, parts in raw.get("sum", {}).items()}
+    for name_, parts in sums.items():
+        if name_ not in fields_of:
+            raise CatalogueError(f"{where}: sum for {name_!r}, which is no field of {event_name}")
+        for part in parts:
+            if part not in groups or part not in keys:
+                raise CatalogueError(
+                    f"{where}: the sum of {name_!r} has the group {part!r}: capture it and declare it in keys"
+                )
     for name_ in constants:
         if name_ not in fields_of:
             raise CatalogueError(f"{where}: constant for {name_!r}, which is no field of {event_name}")
@@ -396,7 +422,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
             if constants[name_] not in set(Kind):
                 raise CatalogueError(f"{where}: unknown kind {constants[name_]!r}; known: {', '.join(Kind)}")
             constants[name_] = Kind(constants[name_])
-    given = groups | set(constants) | set(from_record)
+    given = groups | set(constants) | set(from_record) | set(sums)
     for one in fields_of.values():
         if not one.optional and one.name not in given and not _has_default(event, one.name):
             raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
@@ -424,6 +450,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         units=units,
         unit_groups=unit_groups,
         places=int(raw.get("places", 0)),
+        sums=sums,
         constants=constants,
         from_record=from_record,
         keys=keys,

@@ -337,17 +337,19 @@ def _compile(where: str, regex: str) -> re.Pattern[str]:
 
 
 def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
+    raw = dict(raw)
+    device = raw.pop("device", None)
     regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
     if "message" not in regex.groupindex:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "who", "device"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "who"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
         regex=regex,
         tag=raw.get("tag"),
         who=raw.get("who"),
-        device=raw.get("device"),
+        device=device,
         clock=raw.get("clock"),
         level="level" if "level" in regex.groupindex else None,
         members=raw.get("members", "process"),
@@ -406,15 +408,6 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
                 "capture it and declare it in keys"
             )
         unit_groups[name_] = unit["group"]
-    sums: dict[str, tuple[str, ...]] = {name_: tuple(parts) for name_, parts in raw.get("sum", {}).items()}
-    for name_, parts in sums.items():
-        if name_ not in fields_of:
-            raise CatalogueError(f"{where}: sum for {name_!r}, which is no field of {event_name}")
-        for part in parts:
-            if part not in groups or part not in keys:
-                raise CatalogueError(
-                    f"{where}: the sum of {name_!r} has the group {part!r}: capture it and declare it in keys"
-                )
     for name_ in constants:
         if name_ not in fields_of:
             raise CatalogueError(f"{where}: constant for {name_!r}, which is no field of {event_name}")
@@ -422,7 +415,9 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
             if constants[name_] not in set(Kind):
                 raise CatalogueError(f"{where}: unknown kind {constants[name_]!r}; known: {', '.join(Kind)}")
             constants[name_] = Kind(constants[name_])
-    given = groups | set(constants) | set(from_record) | set(sums)
+    given = groups | set(constants) | set(from_record)
+    sums = _sums(where, raw.get("sum", {}), fields_of, groups & keys)
+    given |= set(sums)
     for one in fields_of.values():
         if not one.optional and one.name not in given and not _has_default(event, one.name):
             raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
@@ -465,6 +460,22 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         nevers=tuple(one["line"] for one in raw.get("never", ())),
         where=where,
     )
+
+
+def _sums(
+    where: str, raw: Mapping[str, Iterable[str]], fields_of: Mapping[str, Field], declared: set[str]
+) -> dict[str, tuple[str, ...]]:
+    """Check the fields that are sums of captured groups."""
+    sums = {name: tuple(parts) for name, parts in raw.items()}
+    for name, parts in sums.items():
+        if name not in fields_of:
+            raise CatalogueError(f"{where}: sum for {name!r}, which is no field of the event")
+        for part in parts:
+            if part not in declared:
+                raise CatalogueError(
+                    f"{where}: the sum of {name!r} has the group {part!r}: capture it and declare it in keys"
+                )
+    return sums
 
 
 def _has_default(event: type[Event], name: str) -> bool:

@@ -32,7 +32,7 @@ REASONS = frozenset(
 EFFECTS: dict[str, frozenset[str]] = {
     "carrier": frozenset({"close", "reopens"}),
     "process": frozenset({"pid"}),
-    "load": frozenset({"once", "label", "key", "child"}),
+    "load": frozenset({"once", "label", "key", "child", "parallel"}),
     "implies_load": frozenset({"phase"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),

@@ -31,7 +31,7 @@ REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded
 EFFECTS: dict[str, frozenset[str]] = {
     "carrier": frozenset({"close", "reopens", "hint"}),
     "process": frozenset({"pid"}),
-    "load": frozenset({"once", "label", "key", "child"}),
+    "load": frozenset({"once", "label", "key", "child", "parallel"}),
     "implies_load": frozenset({"phase"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),

@@ -321,7 +321,9 @@ def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:
     return programs
 
 
-PROGRAM_KEYS = frozenset("program title newest writers grammar pattern device remedy runtime process_name probe".split())
+PROGRAM_KEYS = frozenset(
+    "program title newest writers grammar pattern device remedy runtime process_name probe".split()
+)
 
 
 def _program(file: str, text: str) -> Program:

@@ -801,7 +801,9 @@ class _Machine:
             for process in group.processes:
                 load = process.load
                 if process.ended is None:
-                    process.ended = line
+                    # A child that its supervisor ended earlier did not live until the unit stopped.
+                    gone = load is not None and load.ended is not None and load.end_reason != "sleep"
+                    process.ended = load.ended if load is not None and gone else line
                 if load is None:
                     continue
                 touched.append(load)

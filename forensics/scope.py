@@ -584,7 +584,7 @@ class _Machine:
                 load.due.add(effects["due"]["next"])
         if load is None:
             return
-        if "claims" in effects:
+        if "claims" in effects and not effects["claims"].get("keeps"):
             load.due.discard(effects["claims"]["due"])
         if "set" in effects:
             self._set(load, line)

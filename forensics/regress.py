@@ -26,6 +26,7 @@ from .measure import measure
 from .question import install, load_questions
 from .report import render_table
 from .safe import excerpt, visible
+from .schema import arrow_table
 from .units import parse_quantity
 
 __all__ = ["VIEWS", "Case", "Failure", "Outcome", "as_document", "as_text", "check_case", "find_cases", "load_case"]
@@ -145,29 +146,32 @@ class Answers:
         # Sources are named as from inside the case, so that no path of the machine at hand gets into an answer.
         with contextlib.chdir(case.folder):
             self.evidence: Evidence = read_evidence(case.inputs, catalogue, tz_us=case.tz_us)
-        self.connection = self._store(None)
+        self.connection = duckdb.connect()
+        store(self.evidence, self.connection)
+        install(self.connection, load_questions())
         self._documents: dict[str, dict[str, Any]] = {}
-
-    def _store(self, at_us: int | None) -> duckdb.DuckDBPyConnection:
-        if at_us is not None:
-            found = self.evidence
-            found.measured = measure(found.ownership.loads, found.telemetry, found.joins, self.catalogue, at_us)
-        connection = duckdb.connect()
-        store(self.evidence, connection)
-        install(connection, load_questions())
-        return connection
 
     def document(self, moment: str) -> dict[str, Any]:
         """The document of explain-vram at a moment: last, ready, asleep or a time."""
         if moment not in self._documents:
-            connection, name = self.connection, moment
-            if moment not in {"last", "ready", "asleep"}:
-                connection, name = self._store(_time_us(moment, self.case)), "at"
+            name = moment if moment in {"last", "ready", "asleep"} else "at"
+            if name == "at":
+                self._measure_at(_time_us(moment, self.case))
             report = None
             if self.case.self_report is not None:
                 report = (*parse_quantity(self.case.self_report), f"--self-report {self.case.self_report}")
-            self._documents[moment] = document(connection, self.catalogue, moment=name, self_report=report)
+            self._documents[moment] = document(self.connection, self.catalogue, moment=name, self_report=report)
         return self._documents[moment]
+
+    def _measure_at(self, at_us: int) -> None:
+        """Put the measurements of another moment in the place of those of the one before: all else stays as it is."""
+        found = self.evidence
+        again = measure(found.ownership.loads, found.telemetry, found.joins, self.catalogue, at_us)
+        rows = [vars(row) for row in again.measures if row.moment == "at"]
+        self.connection.execute("DELETE FROM measure WHERE moment = 'at'")
+        self.connection.register("incoming", arrow_table("measure", rows))
+        self.connection.execute("INSERT INTO measure SELECT * FROM incoming")
+        self.connection.unregister("incoming")
 
     def screen(self, question: str) -> str:
         """What a question's command prints, 100 columns wide and without colour."""

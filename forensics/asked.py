@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from .answer import Question
+from .answer import Option, Question
 from .ask_loads import loads
+from .ask_swaps import swaps
 
-__all__ = ["QUESTIONS"]
+__all__ = ["OPTIONS", "QUESTIONS"]
 
 QUESTIONS: dict[str, tuple[Question, str]] = {
     "loads": (loads, "List the model loads: when each began, got ready and ended, and how."),
+    "swaps": (swaps, "Tell which models took each other's place, how often, at what cost, and what would stop it."),
 }
+
+OPTIONS: dict[str, tuple[Option, ...]] = {
+    "swaps": (Option("load_s", float, "--load-time", "Seconds that a load is known to take, where the log has none."),),
+}
+"""Options that a question has beside those of all; they come to it in `Ask.extra`."""

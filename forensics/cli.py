@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import duckdb
 import typer
@@ -16,13 +18,14 @@ from dateutil import tz as zones
 from rich.console import Console
 
 from . import __version__
-from .answer import Ask, Question, answer_json, answer_markdown, answer_table
-from .asked import QUESTIONS
+from .answer import Ask, Option, Question, answer_json, answer_markdown, answer_table
+from .asked import OPTIONS, QUESTIONS
 from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
 from .question import install, load_questions
+from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
 from .report_json import render_json
 from .report_markdown import render_markdown
@@ -102,10 +105,9 @@ def explain_vram(
     raise typer.Exit(exit_code(found))
 
 
-def _register(name: str, question: Question, summary: str) -> None:
-    """Make a command of a question: all questions take the same inputs and options."""
+def _register(name: str, question: Question, summary: str, options: Sequence[Option]) -> None:
+    """Make a command of a question: all take the same inputs and options, and some have options of their own."""
 
-    @app.command(name, help=summary)
     def command(
         inputs: Inputs = None,
         load: WhichLoad = None,
@@ -117,6 +119,7 @@ def _register(name: str, question: Question, summary: str) -> None:
         evidence: WithEvidence = False,
         tz: Zone = None,
         patterns: Patterns = None,
+        **extra: Any,
     ) -> None:
         connection, _ = _open(inputs, tz, None, patterns)
         ask = Ask(
@@ -127,6 +130,7 @@ def _register(name: str, question: Question, summary: str) -> None:
             until_us=None if until is None else _time(until),
             unit=unit,
             evidence=evidence,
+            extra=extra,
         )
         answer = question(ask)
         if output is Format.JSON:
@@ -137,9 +141,46 @@ def _register(name: str, question: Question, summary: str) -> None:
             answer_table(ask, answer, Console(highlight=False))
         raise typer.Exit(answer.code)
 
+    # Typer reads the signature: the options of the one question stand in it in the place of **extra.
+    shared = [one for one in signature(command, eval_str=True).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    own = [
+        Parameter(
+            one.name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[one.type | None, typer.Option(one.flag, help=one.help)],
+        )
+        for one in options
+    ]
+    command.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]  # what inspect.signature looks for
+    command.__annotations__ = {one.name: one.annotation for one in (*shared, *own)}
+    app.command(name, help=summary)(command)
+
 
 for _name, (_question, _summary) in QUESTIONS.items():
-    _register(_name, _question, _summary)
+    _register(_name, _question, _summary, OPTIONS.get(_name, ()))
+
+
+class CheckFormat(StrEnum):
+    """How the outcome of `check` is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.command("check")
+def check(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Cases, or folders of cases; fixtures without it.")
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Write what comes out over what is kept.")] = False,
+    output: Annotated[CheckFormat, typer.Option("--format", help="How to print the outcome.")] = CheckFormat.TEXT,
+) -> None:
+    """Run recorded cases again: their rows, screens and stated values must be what is kept beside them."""
+    catalogue = load_catalogue()
+    outcomes = [check_case(case, catalogue, update=update) for case in find_cases(paths or [Path("fixtures")])]
+    typer.echo(render_json(as_document(outcomes)) if output is CheckFormat.JSON else as_text(outcomes))
+    raise typer.Exit(int(any(one.failures for one in outcomes)))
 
 
 def _open(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -12,22 +12,23 @@ from forensics.chart import Spec, draw, texts
 from forensics.over_time import Accepted, Life
 from forensics.units import MIB
 
-__all__ = ["NAMES", "SIZES", "Band", "Piece", "acceptance_chart", "bar_chart", "lanes_chart", "memory_chart", "utc"]
+__all__ = ["OVER_TIME", "SIZES", "Band", "Piece", "acceptance_chart", "bar_chart", "lanes_chart", "memory_chart", "utc"]
 
 SIZES = (("wide", 880), ("narrow", 340))
 """Each chart is drawn twice, so that its letters keep their size; the style sheet shows one."""
 
-NAMES = {
+OVER_TIME = {
     Fill.WEIGHTS: "weights",
     Fill.CACHE: "cache",
     Fill.STATE: "state",
     Fill.COMPUTE: "compute",
     Fill.OTHER: "other items",
     Fill.RUNTIME: "runtime",
-    Fill.UNEXPLAINED: "unexplained",
-    Fill.ELSE: "others",
+    Fill.UNEXPLAINED: "held, not named",
+    Fill.ELSE: "other processes",
     Fill.FREE: "free",
 }
+"""What the fills of a chart over time stand for."""
 
 LETTER = 6.4
 """Pixels that a letter of a label takes, about."""
@@ -181,7 +182,7 @@ def _time(span: tuple[int, int], width: int, name: str = "at", title: str = "UTC
 
 
 def _left(**more: object) -> Spec:
-    return {"minExtent": LEFT, "maxExtent": LEFT, "titleAnchor": "end", **more}
+    return {"minExtent": LEFT, "maxExtent": LEFT, "title": None, **more}
 
 
 class Band(NamedTuple):
@@ -203,7 +204,7 @@ def memory_chart(
 def _memory(
     span: tuple[int, int], bands: Sequence[Band], card: Sequence[tuple[int, int]], top: int, width: int
 ) -> Spec:
-    y_axis = _left(title="GiB", tickCount=5)
+    y_axis = _left(tickCount=5)
     scale = {"domain": [0, max(top / GIB * 1.05, 0.1)], "nice": False}
     layers: list[Spec] = []
     for band in bands:
@@ -246,7 +247,7 @@ def _memory(
 
 
 SPELLS = {"loading": "url(#hatch-loading)", "serving": "var(--weights)", "asleep": "var(--free)"}
-LANE = 40
+LANE = 44
 
 
 def lanes_chart(name: str, span: tuple[int, int], lanes: Sequence[tuple[str, Sequence[Life]]], numbered: bool) -> str:
@@ -286,7 +287,7 @@ def _lanes(span: tuple[int, int], lanes: Sequence[tuple[str, Sequence[Life]]], n
         "layer": [
             {
                 "data": {"values": texts(blocks)},
-                "mark": {"type": "bar", "height": 16, "yOffset": 9, "stroke": "var(--line)", "strokeWidth": 0.75},
+                "mark": {"type": "bar", "height": 16, "yOffset": 8, "stroke": "var(--line)", "strokeWidth": 0.75},
                 "encoding": {
                     "x": _time(span, width, "from"),
                     "x2": {"field": "to"},
@@ -298,24 +299,24 @@ def _lanes(span: tuple[int, int], lanes: Sequence[tuple[str, Sequence[Life]]], n
             },
             {
                 "data": {"values": texts(heads)},
-                "mark": {"type": "text", "align": "left", "yOffset": -9, "fontSize": 12, "aria": False},
+                "mark": {"type": "text", "align": "left", "yOffset": -10, "fontSize": 12, "aria": False},
                 "encoding": {"x": _time(span, width), "y": y, "text": {"field": "label"}},
             },
             {
                 "data": {"values": texts(numbers)},
-                "mark": {"type": "text", "yOffset": 9, "fontSize": 11, "color": "var(--on)", "aria": False},
+                "mark": {"type": "text", "yOffset": 8, "fontSize": 11, "color": "var(--on)", "aria": False},
                 "encoding": {"x": _time(span, width), "y": y, "text": {"field": "label"}},
             },
         ],
     }
 
 
-def acceptance_chart(name: str, span: tuple[int, int], points: Sequence[Accepted], places: dict[str, str]) -> str:
+def acceptance_chart(name: str, span: tuple[int, int], points: Sequence[Accepted], places: Mapping[str, str]) -> str:
     """The share of drafted tokens that was accepted, request by request, with the share over all."""
     return twice(name, (_acceptance(span, points, places, width) for _, width in SIZES))
 
 
-def _acceptance(span: tuple[int, int], points: Sequence[Accepted], places: dict[str, str], width: int) -> Spec:
+def _acceptance(span: tuple[int, int], points: Sequence[Accepted], places: Mapping[str, str], width: int) -> Spec:
     rows = [
         {
             "at": one.at_us / 1000,
@@ -323,7 +324,7 @@ def _acceptance(span: tuple[int, int], points: Sequence[Accepted], places: dict[
             "about": f"{one.covers}: "
             + (f"{one.accepted} of {one.drafted} drafted tokens, " if one.drafted is not None else "")
             + f"{one.ratio:.1%} accepted",
-            "place": "#" + places.get(one.line_id, ""),
+            "place": "#" + places.get(one.line_id, "evidence"),
         }
         for one in points
     ]
@@ -331,7 +332,7 @@ def _acceptance(span: tuple[int, int], points: Sequence[Accepted], places: dict[
         "field": "ratio",
         "type": "quantitative",
         "scale": {"domain": [0, 1]},
-        "axis": _left(title="accepted", format="%", tickCount=5),
+        "axis": _left(format="%", tickCount=5),
     }
     layers: list[Spec] = [
         {

@@ -22,11 +22,13 @@ from .answer import Ask, Option, Question, answer_json, answer_markdown, answer_
 from .asked import OPTIONS, QUESTIONS
 from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
+from .cli_trust import Opening, page_of, register
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
 from .question import install, load_questions
 from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
+from .report_html import render_answer_html
 from .report_json import render_json
 from .report_markdown import render_markdown
 from .units import parse_quantity
@@ -48,6 +50,7 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     MD = "md"
+    HTML = "html"
 
 
 Inputs = Annotated[
@@ -101,7 +104,7 @@ def explain_vram(
     report = _self_report(self_report)
     only = _which(connection, load)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
-    _print(found, output, evidence, load)
+    _print(found, output, evidence, load, connection)
     raise typer.Exit(exit_code(found))
 
 
@@ -137,6 +140,8 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
             typer.echo(answer_json(ask, answer))
         elif output is Format.MD:
             typer.echo(answer_markdown(ask, answer))
+        elif output is Format.HTML:
+            typer.echo(render_answer_html(name, answer), nl=False)
         else:
             answer_table(ask, answer, Console(highlight=False))
         raise typer.Exit(answer.code)
@@ -262,13 +267,24 @@ def _which(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> list[st
     raise UsageError(f"--load {wanted}: no such load; the evidence shows: {known}")
 
 
-def _print(found: dict[str, object], output: Format, evidence: bool, load: str | None) -> None:
+def _print(
+    found: dict[str, object],
+    output: Format,
+    evidence: bool,
+    load: str | None,
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     if output is Format.JSON:
         typer.echo(render_json(found))
     elif output is Format.MD:
         typer.echo(render_markdown(found, load=load))
+    elif output is Format.HTML:
+        typer.echo(page_of(connection, found, load=load), nl=False)
     else:
         render_table(found, Console(highlight=False), evidence=evidence, load=load)
+
+
+register(app, Opening(_open, _moment, _self_report, _which))
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ class Memory(NamedTuple):
     used: int | None
     """The whole card, if it was sampled."""
     loads: int
-    """What the processes of loads hold of it."""
+    """What the processes that the log shows hold of it."""
     others: int
     """What other processes hold of it."""
 
@@ -40,7 +40,7 @@ class Life:
     model: str
     begun_us: int
     until_us: int
-    """The begin of its clean-up, its end, or the end of the evidence."""
+    """Its end, the begin of its clean-up where that is all the log shows, or the end of the evidence."""
     spells: tuple[Spell, ...]
     end_reason: str
 
@@ -85,8 +85,8 @@ def over_time(connection: duckdb.DuckDBPyConnection) -> OverTime:
     memory: dict[str, list[Memory]] = {}
     rows = connection.execute(
         """
-        SELECT card_id, at_us, max(used_bytes), coalesce(sum(held_bytes) FILTER (load_id IS NOT NULL), 0)::BIGINT,
-            coalesce(sum(held_bytes) FILTER (load_id IS NULL), 0)::BIGINT
+        SELECT card_id, at_us, max(used_bytes), coalesce(sum(held_bytes) FILTER (process_id IS NOT NULL), 0)::BIGINT,
+            coalesce(sum(held_bytes) FILTER (process_id IS NULL), 0)::BIGINT
         FROM memory_over_time GROUP BY card_id, at_us ORDER BY card_id, at_us
         """
     ).fetchall()
@@ -102,9 +102,7 @@ def over_time(connection: duckdb.DuckDBPyConnection) -> OverTime:
             "SELECT load_id, at_us, accepted, drafted, ratio, covers, line_id FROM acceptance_over_time"
         ).fetchall()
     ]
-    models = dict(
-        connection.execute("SELECT load_id, coalesce(label, model, 'unknown model') FROM loads").fetchall()
-    )
+    models = dict(connection.execute("SELECT load_id, coalesce(label, model, 'unknown model') FROM loads").fetchall())
     return OverTime(memory, tuple(_lives(connection, end)), tuple(accepted), models)
 
 
@@ -122,7 +120,7 @@ def _lives(connection: duckdb.DuckDBPyConnection, end: int | None) -> list[Life]
         FROM loads WHERE begun_us IS NOT NULL ORDER BY number
         """
     ).fetchall():
-        until = max(begun, closing or ended or end or begun)
+        until = max(begun, ended or closing or end or begun)
         found.append(
             Life(load_id, number, model, begun, until, _spells(begun, ready, until, phases.get(load_id, [])), reason)
         )

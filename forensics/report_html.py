@@ -21,11 +21,10 @@ from forensics.amounts import clock, gib, mib, moment
 from forensics.answer import Answer
 from forensics.bars import Fill, fill_of
 from forensics.card_view import KINDS, Card, Row, card_of
-from forensics.document import Document, choose_load, label, mapping, maps, model_name, short_id, size, texts
+from forensics.document import Document, choose_load, label, mapping, maps, model_name, size, texts
 from forensics.errors import UsageError
-from forensics.over_time import NOTHING, Life, Memory, OverTime
+from forensics.over_time import NOTHING, Accepted, Life, Memory, OverTime
 from forensics.safe import for_html
-from forensics.verdict import holding
 from forensics.view import View, view
 
 if TYPE_CHECKING:
@@ -99,10 +98,16 @@ class MemoryPart:
     """Moment, use of the card, and what loads held of it, where the use changed much."""
     joined_s: float
     samples: int
+    most_bytes: int
+    """The most that the card showed."""
 
 
 def render_html(
-    document: Document, series: OverTime = NOTHING, *, load: str | None = None, answers: Mapping[str, Answer] | None = None
+    document: Document,
+    series: OverTime = NOTHING,
+    *,
+    load: str | None = None,
+    answers: Mapping[str, Answer] | None = None,
 ) -> str:
     """The page of a document: the same bytes on every run.
 
@@ -121,7 +126,6 @@ def render_html(
         aliases.of([identifier])
     span = series.span_us
     memory = [_memory(document, series, card, span, aliases) for card in _cards(document, series)] if span else []
-    places = {identifier: name for identifier, name in aliases.names.items()}
     return _page(
         "report.html.jinja",
         title=main.verdict,
@@ -130,7 +134,7 @@ def render_html(
         memory=[part for part in memory if part is not None],
         lanes=_lanes(series, span),
         turns=_turns(series, span),
-        accepted=_accepted(series, span, places),
+        accepted=_accepted(series, span, aliases.names),
         answers=answers or {},
         sources=_sources(document),
         evidence=aliases.legend(),
@@ -142,7 +146,7 @@ def render_answer_html(name: str, answer: Answer) -> str:
     return _page("answer.html.jinja", title=answer.verdict, name=name, answer=answer)
 
 
-# -- loads and cards ----------------------------------------------------------------------------------------------------
+# -- loads and cards --------------------------------------------------------------------------------------------------
 
 
 def _load(document: Document, load: Document, aliases: Aliases) -> LoadPart:
@@ -159,7 +163,7 @@ def _card(card: Card, place: str, aliases: Aliases) -> CardPart:
     pieces = [
         charts.Piece(
             segment.fill,
-            drill.row.kind,
+            drill.row.kind if drill.row.part in ("", "target") else f"{drill.row.kind}, {drill.row.part}",
             segment.size_bytes,
             " ".join(filter(None, (drill.row.kind, drill.row.part, drill.row.amount, "MiB", drill.row.basis))),
             drill.place,
@@ -178,7 +182,7 @@ def _lines(identifiers: Sequence[str], aliases: Aliases) -> tuple[Cited, ...]:
     return aliases.cited(identifiers)
 
 
-# -- over time ----------------------------------------------------------------------------------------------------------
+# -- over time --------------------------------------------------------------------------------------------------------
 
 
 def _card_key(card: Document) -> str:
@@ -193,7 +197,7 @@ def _cards(document: Document, series: OverTime) -> list[str]:
     for load in maps(document, "loads"):
         for device in maps(load, "devices"):
             if label(device, "where") in ("card", "shared"):
-                keys.append(_device_key(document, device))
+                keys += [_device_key(document, device)]
     return [key for key in dict.fromkeys((*keys, *series.memory)) if key]
 
 
@@ -217,6 +221,10 @@ def _memory(
     steps = _steps(document, series, key, aliases)
     if span is None or (not steps and not any(one.used or one.loads or one.others for one in samples)):
         return None
+    title = _title(document, key)
+    seen = max((max(one.used or 0, one.loads + one.others) for one in samples), default=0)
+    if not steps and seen < CHANGED:
+        return MemoryPart(title, "", (), (), (), 0.0, len(samples), seen)
     drawn, joined_s = _thin(samples)
     levels = _levels(steps, drawn, span)
     order = [fill for fill in Fill if any(fill in level for _, level in levels)]
@@ -229,10 +237,9 @@ def _memory(
             lower[at] = high = low + level.get(fill, 0)
             points.append((at, low, high))
             most, top = max(most, high - low), max(top, high)
-        bands.append(charts.Band(fill, tuple(_turning(points)), f"{charts.NAMES[fill]}: up to {gib(most)}"))
+        bands.append(charts.Band(fill, tuple(_turning(points)), f"{charts.OVER_TIME[fill]}: up to {gib(most)}"))
     card = [(one.at_us, one.used) for one in drawn if one.used is not None]
     top = max([top, *(used for _, used in card)])
-    title = _title(document, key)
     return MemoryPart(
         title=title,
         chart=charts.memory_chart(f"Memory of {title} over time", span, bands, card, top),
@@ -241,6 +248,7 @@ def _memory(
         changes=tuple(_changes(samples)),
         joined_s=joined_s,
         samples=len(samples),
+        most_bytes=seen,
     )
 
 
@@ -300,6 +308,7 @@ def _levels(
     times = sorted({one.at_us for one in steps} | {one.at_us for one in samples} | set(span))
     named: dict[Fill, int] = {}
     levels: list[tuple[int, dict[Fill, int]]] = []
+    by_process = any(one.loads or one.others for one in samples)
     step = sample = 0
     for at in times:
         while step < len(steps) and steps[step].at_us <= at:
@@ -312,7 +321,8 @@ def _levels(
             seen, total = samples[sample - 1], sum(named.values())
             if seen.loads > total:
                 level[Fill.UNEXPLAINED] = seen.loads - total
-            rest = seen.others if seen.used is None else max(seen.used - max(seen.loads, total), 0)
+            # Where no process was sampled, all that is not named may be anybody's.
+            rest = seen.others if by_process or seen.used is None else max(seen.used - max(seen.loads, total), 0)
             if rest:
                 level[Fill.ELSE] = rest
         levels.append((at, level))
@@ -364,9 +374,7 @@ def _lanes(series: OverTime, span: tuple[int, int] | None) -> str:
 def _turns(series: OverTime, span: tuple[int, int] | None) -> str:
     """Lanes by model, where a model came back after another had taken its place."""
     order = [life.model for life in series.lives]
-    back = any(
-        model in order[:place] and order[place - 1] != model for place, model in enumerate(order) if place
-    )
+    back = any(model in order[:place] and order[place - 1] != model for place, model in enumerate(order) if place)
     if span is None or not back or len(series.lives) > MOST_LANES:
         return ""
     return charts.lanes_chart("Models taking turns", span, list(_by_model(series).items()), numbered=True)
@@ -390,9 +398,9 @@ def _accepted(
     found = []
     numbers = {life.load_id: str(life.number) for life in series.lives}
     for load_id in dict.fromkeys(one.load_id for one in series.accepted):
-        mine = [one for one in series.accepted if one.load_id == load_id]
+        mine = _fewer([one for one in series.accepted if one.load_id == load_id])
         name = f"{numbers.get(load_id, '')} · {_short(series.models.get(load_id, load_id))}"
-        chart = charts.acceptance_chart(f"Accepted share of drafts, {name}", span or (0, 1), mine, dict(places))
+        chart = charts.acceptance_chart(f"Accepted share of drafts, {name}", span or (0, 1), mine, places)
         rows = [
             (
                 charts.utc(one.at_us),
@@ -405,13 +413,32 @@ def _accepted(
     return found
 
 
+def _fewer(points: list[Accepted]) -> list[Accepted]:
+    """At most so many points: of more, those of an interval are one, by the sums of their counts."""
+    if len(points) <= BUCKETS:
+        return points
+    begin, end = points[0].at_us, max(one.at_us for one in points)
+    width = (end - begin) // BUCKETS + 1
+    sums: dict[int, tuple[int, int, int]] = {}
+    for one in points:
+        if one.accepted is not None and one.drafted:
+            requests, accepted, drafted = sums.get((one.at_us - begin) // width, (0, 0, 0))
+            sums[(one.at_us - begin) // width] = requests + 1, accepted + one.accepted, drafted + one.drafted
+    return [
+        Accepted(
+            points[0].load_id, begin + place * width, accepted, drafted, accepted / drafted, f"{requests} together", ""
+        )
+        for place, (requests, accepted, drafted) in sums.items()
+    ]
+
+
 def _sources(document: Document) -> list[tuple[str, str]]:
     cited = mapping(document, "evidence")
     pairs = {(label(mapping(cited, each), "source"), label(mapping(cited, each), "digest")) for each in cited}
     return sorted(pair for pair in pairs if pair[0])
 
 
-# -- the page -----------------------------------------------------------------------------------------------------------
+# -- the page ---------------------------------------------------------------------------------------------------------
 
 
 def _page(template: str, **values: object) -> str:
@@ -419,7 +446,7 @@ def _page(template: str, **values: object) -> str:
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = _environment()
     rendered = environment.get_template(template).render(
-        **values, style=_trusted(style), style_hash=digest, names=charts.NAMES, most_changes=MOST_CHANGES
+        **values, style=_trusted(style), style_hash=digest, names_over_time=charts.OVER_TIME, most_changes=MOST_CHANGES
     )
     return re.sub(r"\n\s*\n+", "\n", rendered).strip() + "\n"
 

@@ -1,16 +1,17 @@
 -- One row a card, moment and process: what the card shows, and what the process holds of it.
 --
 -- The moments are those of the card's own samples, or of the processes' where the card has none. A process's sample holds
--- until its next one, for 30 s at most, and the last of a process for 1.5 s. A moment at which no process is known to
--- hold anything has one row without a process. A process that has several loads after each other counts for the load
--- that was alive.
+-- until its next one, for 30 s at most, and its last for as long as samples usually lie apart. A moment at which no
+-- process is known to hold anything has one row without a process. A process that has several loads after each other
+-- counts for the load that was alive.
 --
 -- card_id     VARCHAR  Card.
 -- at_us       BIGINT   Moment, µs UTC.
 -- used_bytes  BIGINT   Use of the whole card, if the card was sampled.
 -- pid         BIGINT   Process id on the host.
 -- name        VARCHAR  Process name.
--- load_id     VARCHAR  Load that the process had then, if it was joined to one.
+-- process_id  VARCHAR  Process of the log that it was joined to.
+-- load_id     VARCHAR  Load that the process had then.
 -- held_bytes  BIGINT   What the process held.
 WITH instants AS (
     SELECT card_id, at_us, max(used_bytes) AS used_bytes
@@ -22,13 +23,19 @@ WITH instants AS (
     FROM holder_sample
     WHERE card_id NOT IN (SELECT card_id FROM card_sample WHERE used_bytes IS NOT NULL)
 ),
+rounds AS (
+    SELECT at_us, lead(at_us) OVER (ORDER BY at_us) - at_us AS gap_us FROM (SELECT DISTINCT at_us FROM holder_sample)
+),
+usual AS (
+    SELECT coalesce(median(gap_us)::BIGINT, 1000000) AS gap_us FROM rounds
+),
 lasting AS (
     SELECT
         card_id, pid, name, process_id, at_us, used_bytes,
         coalesce(
-            least(lead(at_us) OVER (PARTITION BY card_id, pid ORDER BY at_us), at_us + 30000000), at_us + 1500000
+            least(lead(at_us) OVER (PARTITION BY card_id, pid ORDER BY at_us), at_us + 30000000), at_us + usual.gap_us
         ) AS until_us
-    FROM holder_sample
+    FROM holder_sample, usual
     WHERE used_bytes IS NOT NULL
 ),
 held AS (
@@ -49,7 +56,8 @@ owned AS (
     GROUP BY ALL
 )
 SELECT
-    instants.card_id, instants.at_us, instants.used_bytes, owned.pid, owned.name, owned.load_id, owned.held_bytes
+    instants.card_id, instants.at_us, instants.used_bytes, owned.pid, owned.name, owned.process_id, owned.load_id,
+    owned.held_bytes
 FROM instants
 LEFT JOIN owned USING (card_id, at_us)
 ORDER BY instants.card_id, instants.at_us, owned.pid

@@ -89,7 +89,7 @@ def _bar(pieces: Sequence[Piece], others: int, total: int, width: int) -> Spec:
                 "ink": "var(--ink)" if one.fill in (Fill.UNEXPLAINED, Fill.ELSE) else "var(--on)",
                 "paint": paint(one.fill),
                 "about": one.about,
-                "place": f"#{one.place}",
+                "place": _link(one.place),
             }
         )
         at += share
@@ -168,7 +168,14 @@ LEFT = 46
 def _time_axis(span: tuple[int, int], width: int, title: str = "UTC") -> Spec:
     seconds = (span[1] - span[0]) / 1e6
     form = "%H:%M:%S" if seconds < 1200 else "%H:%M" if seconds < 40 * 3600 else "%d %b %H:%M"
-    return {"format": form, "tickCount": 8 if width > 500 else 4, "title": title, "grid": False, "labelOverlap": True}
+    return {
+        "format": form,
+        "tickCount": 8 if width > 500 else 4,
+        "title": title,
+        "grid": False,
+        "labelOverlap": "greedy",
+        "labelSeparation": 10,
+    }
 
 
 def _time(span: tuple[int, int], width: int, name: str = "at", title: str = "UTC") -> Spec:
@@ -250,12 +257,26 @@ SPELLS = {"loading": "url(#hatch-loading)", "serving": "var(--weights)", "asleep
 LANE = 44
 
 
-def lanes_chart(name: str, span: tuple[int, int], lanes: Sequence[tuple[str, Sequence[Life]]], numbered: bool) -> str:
-    """Lives side by side, one lane for each name; with numbers where a lane has several loads."""
-    return twice(name, (_lanes(span, lanes, numbered, width) for _, width in SIZES))
+Lanes = Sequence[tuple[str, Sequence[Life]]]
+"""Names of lanes, with the lives on each."""
 
 
-def _lanes(span: tuple[int, int], lanes: Sequence[tuple[str, Sequence[Life]]], numbered: bool, width: int) -> Spec:
+def lanes_chart(
+    name: str, span: tuple[int, int], lanes: Lanes, places: Mapping[str, str], *, numbered: bool = False
+) -> str:
+    """Lives side by side; with numbers where a lane has several loads.
+
+    Args:
+        name: What the chart shows.
+        span: The time that it covers.
+        lanes: The lanes from top to bottom.
+        places: Where on the page a load is, by its id.
+        numbered: Put the number of the load into each life.
+    """
+    return twice(name, (_lanes(span, lanes, places, numbered, width) for _, width in SIZES))
+
+
+def _lanes(span: tuple[int, int], lanes: Lanes, places: Mapping[str, str], numbered: bool, width: int) -> Spec:
     blocks, heads, numbers = [], [], []
     letters = int((width - LEFT) / LETTER)
     pixel_us = (span[1] - span[0]) / max(width - LEFT, 1) or 1
@@ -272,7 +293,7 @@ def _lanes(span: tuple[int, int], lanes: Sequence[tuple[str, Sequence[Life]]], n
                     "about": f"load {life.number}, {life.model.rsplit('/', 1)[-1]}: {spell.what} for "
                     f"{(spell.end_us - spell.begin_us) / 1e6:.1f} s"
                     + (f", then {life.end_reason.replace('_', ' ')}" if spell is life.spells[-1] else ""),
-                    "place": f"#load-{life.load_id}",
+                    "place": _link(places.get(life.load_id)),
                 }
                 for spell in life.spells
             ]
@@ -324,7 +345,7 @@ def _acceptance(span: tuple[int, int], points: Sequence[Accepted], places: Mappi
             "about": f"{one.covers}: "
             + (f"{one.accepted} of {one.drafted} drafted tokens, " if one.drafted is not None else "")
             + f"{one.ratio:.1%} accepted",
-            "place": "#" + places.get(one.line_id, "evidence"),
+            "place": _link(places.get(one.line_id)),
         }
         for one in points
     ]
@@ -363,6 +384,11 @@ def _acceptance(span: tuple[int, int], points: Sequence[Accepted], places: Mappi
         "padding": {"left": 0, "right": 14, "top": 6, "bottom": 2},
         "layer": layers,
     }
+
+
+def _link(place: str | None) -> str | None:
+    """A link to a place on the page, or none."""
+    return f"#{place}" if place else None
 
 
 def utc(at_us: int) -> str:

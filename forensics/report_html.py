@@ -126,14 +126,15 @@ def render_html(
         aliases.of([identifier])
     span = series.span_us
     memory = [_memory(document, series, card, span, aliases) for card in _cards(document, series)] if span else []
+    places = {part.load_id: f"load-{part.load_id}" for part in parts if part.load_id}
     return _page(
         "report.html.jinja",
         title=main.verdict,
         main=main,
         loads=parts,
         memory=[part for part in memory if part is not None],
-        lanes=_lanes(series, span),
-        turns=_turns(series, span),
+        lanes=_lanes(series, span, places),
+        turns=_turns(series, span, places),
         accepted=_accepted(series, span, aliases.names),
         answers=answers or {},
         sources=_sources(document),
@@ -362,22 +363,23 @@ def _changes(samples: Sequence[Memory]) -> Iterable[tuple[int, int, int]]:
             yield one.at_us, seen, one.loads
 
 
-def _lanes(series: OverTime, span: tuple[int, int] | None) -> str:
+def _lanes(series: OverTime, span: tuple[int, int] | None, places: Mapping[str, str]) -> str:
     if span is None or not series.lives:
         return ""
     if len(series.lives) > MOST_LANES:
-        return charts.lanes_chart("Loads over time, by model", span, list(_by_model(series).items()), numbered=True)
+        lanes = list(_by_model(series).items())
+        return charts.lanes_chart("Loads over time, by model", span, lanes, places, numbered=True)
     lanes = [(f"{life.number} · {_short(life.model)}", [life]) for life in series.lives]
-    return charts.lanes_chart("Loads over time", span, lanes, numbered=False)
+    return charts.lanes_chart("Loads over time", span, lanes, places)
 
 
-def _turns(series: OverTime, span: tuple[int, int] | None) -> str:
+def _turns(series: OverTime, span: tuple[int, int] | None, places: Mapping[str, str]) -> str:
     """Lanes by model, where a model came back after another had taken its place."""
     order = [life.model for life in series.lives]
     back = any(model in order[:place] and order[place - 1] != model for place, model in enumerate(order) if place)
     if span is None or not back or len(series.lives) > MOST_LANES:
         return ""
-    return charts.lanes_chart("Models taking turns", span, list(_by_model(series).items()), numbered=True)
+    return charts.lanes_chart("Models taking turns", span, list(_by_model(series).items()), places, numbered=True)
 
 
 def _by_model(series: OverTime) -> dict[str, list[Life]]:

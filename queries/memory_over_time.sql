@@ -1,7 +1,7 @@
 -- One row a card, moment and process: what the card shows, and what the process holds of it.
 --
 -- The moments are those of the card's own samples, or of the processes' where the card has none. A process's sample holds
--- until its next one, for 30 s at most, and its last for as long as samples usually lie apart. A moment at which no
+-- until its next one, or for as long as samples usually lie apart if that is more than 30 s away. A moment at which no
 -- process is known to hold anything has one row without a process. A process that has several loads after each other
 -- counts for the load that was alive.
 --
@@ -27,16 +27,21 @@ rounds AS (
     SELECT at_us, lead(at_us) OVER (ORDER BY at_us) - at_us AS gap_us FROM (SELECT DISTINCT at_us FROM holder_sample)
 ),
 usual AS (
-    SELECT coalesce(median(gap_us)::BIGINT, 1000000) AS gap_us FROM rounds
+    -- The rows of one round may differ by milliseconds.
+    SELECT coalesce(median(gap_us)::BIGINT, 1000000) AS gap_us FROM rounds WHERE gap_us > 50000
+),
+spans AS (
+    SELECT
+        card_id, pid, name, process_id, at_us, used_bytes,
+        lead(at_us) OVER (PARTITION BY card_id, pid ORDER BY at_us) AS next_us
+    FROM holder_sample
+    WHERE used_bytes IS NOT NULL
 ),
 lasting AS (
     SELECT
-        card_id, pid, name, process_id, at_us, used_bytes,
-        coalesce(
-            least(lead(at_us) OVER (PARTITION BY card_id, pid ORDER BY at_us), at_us + 30000000), at_us + usual.gap_us
-        ) AS until_us
-    FROM holder_sample, usual
-    WHERE used_bytes IS NOT NULL
+        spans.*,
+        CASE WHEN next_us - at_us <= 30000000 THEN next_us ELSE at_us + usual.gap_us END AS until_us
+    FROM spans, usual
 ),
 held AS (
     SELECT

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from .answer import Question
 from .ask_loads import loads
+from .ask_spec import spec
 
 __all__ = ["QUESTIONS"]
 
 QUESTIONS: dict[str, tuple[Question, str]] = {
     "loads": (loads, "List the model loads: when each began, got ready and ended, and how."),
+    "spec": (
+        spec,
+        "Say which loads speculate, how much of what they draft is accepted, and which lines are not theirs.",
+    ),
 }

@@ -22,7 +22,7 @@ said AS (
     SELECT
         'speculation' AS topic, line_id, CASE WHEN active IS NOT DISTINCT FROM false THEN 'against' ELSE 'for' END AS says,
         CASE
-            WHEN active IS NOT DISTINCT FROM false THEN 'says that no speculation is set up'
+            WHEN active IS NOT DISTINCT FROM false THEN '"no implementations": none is set up'
             WHEN method IS NOT NULL THEN 'sets up ' || method
             ELSE 'depth ' || n_max
         END AS what
@@ -59,7 +59,7 @@ said AS (
         'speculation', line_id, CASE WHEN draft_bytes > 0 THEN 'for' ELSE 'nothing' END,
         CASE
             WHEN draft_bytes > 0 THEN 'a prompt-cache save that holds a share of a draft context'
-            ELSE 'a prompt-cache save of one request, not an allocation'
+            ELSE '"draft: 0.000 MiB": a prompt-cache save of one request, not an allocation'
         END
     FROM prompt_saved
     WHERE draft_bytes IS NOT NULL

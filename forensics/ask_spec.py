@@ -589,6 +589,8 @@ def _next(one: Judged) -> str:
         return "Raise its verbosity so that it prints its setup, or send it a request, and look again."
     if one.active is False and one.setup["configured"]:
         return "Check that the method is named beside the draft model, and that the draft model was found."
+    if one.active and not (one.totals.get("accepted") or one.totals.get("total_accepted")):
+        return "Nothing of what it drafts is accepted: it pays for drafts and gains none. Check the drafter, or turn it off."
     if any(row["doubt"] in {"tiny", "synthetic"} for row in one.doubts):
         return "Measure with real prompts and at least a few hundred drafted tokens before quoting the rate."
     return ""

@@ -131,8 +131,8 @@ def refute(
 ) -> Refutation:
     """Sort the lines on a topic from the point of view of one load.
 
-    The load's own lines count wherever they stand. Of the others, those in the window are named with their owner; without
-    a window, those written while the load lived.
+    The load's own lines count wherever they stand. Of the others, those in the window are named with their owner;
+    without a window, those written while the load lived.
 
     Args:
         lines: Lines on the topic, as `looks` gives them.

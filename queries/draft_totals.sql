@@ -12,7 +12,7 @@
 -- acceptance        DOUBLE   accepted / drafted.
 -- lowest            DOUBLE   Lowest rate of a sample.
 -- highest           DOUBLE   Highest rate of a sample.
--- drafts            BIGINT   Verification steps; empty if those of a sample do not follow.
+-- drafts            BIGINT   Verification steps; empty if those of a sample do not follow and no total gives them.
 -- mean_length       DOUBLE   1 + accepted / drafts.
 -- total_accepted    BIGINT   Last cumulative counts, summed over methods.
 -- total_drafted     BIGINT   Last cumulative counts, summed over methods.
@@ -57,8 +57,16 @@ SELECT
     sums.accepted / nullif(sums.drafted, 0) AS acceptance,
     sums.lowest,
     sums.highest,
-    sums.drafts,
-    1 + sums.accepted / nullif(sums.drafts, 0) AS mean_length,
+    CASE
+        WHEN sums.drafts IS NOT NULL THEN sums.drafts
+        WHEN sums.accepted = totals.accepted AND sums.drafted = totals.drafted THEN totals.drafts
+    END AS drafts,
+    CASE
+        WHEN sums.accepted = 0 THEN 1
+        WHEN sums.drafts IS NOT NULL THEN 1 + sums.accepted / sums.drafts
+        WHEN sums.accepted = totals.accepted AND sums.drafted = totals.drafted
+            THEN 1 + totals.accepted / nullif(totals.drafts, 0)
+    END::DOUBLE AS mean_length,
     totals.accepted AS total_accepted,
     totals.drafted AS total_drafted,
     totals.drafts AS total_drafts,

@@ -107,6 +107,12 @@ built AS (
     )
     GROUP BY load_id
 ),
+set_to AS (
+    SELECT load_id, max(TRY_CAST(regexp_extract(value, 'n_max = (\d+)', 1) AS BIGINT)) AS n_max
+    FROM setting_reported
+    WHERE believed AND load_id IS NOT NULL AND name = 'synthetic acceptance'
+    GROUP BY load_id
+),
 told AS (
     SELECT
         load_id, bool_or(message LIKE 'synthetic speculative acceptance%') AS synthetic,
@@ -127,10 +133,10 @@ SELECT
         nullif(said.method, ''), asked.method,
         CASE WHEN built.draft_model IS NULL AND built.lines IS NOT NULL THEN 'mtp' END
     ) AS method,
-    coalesce(said.n_max, asked.n_max) AS n_max,
+    coalesce(said.n_max, set_to.n_max, asked.n_max) AS n_max,
     coalesce(built.draft_model, asked.draft_model) AS draft_model,
     nullif(said.method, '') AS said_method,
-    said.n_max AS said_n_max,
+    coalesce(said.n_max, set_to.n_max) AS said_n_max,
     asked.method AS asked_method,
     asked.n_max AS asked_n_max,
     coalesce(said.off, false) AS said_off,
@@ -145,4 +151,5 @@ LEFT JOIN speaking USING (load_id)
 LEFT JOIN said USING (load_id)
 LEFT JOIN built USING (load_id)
 LEFT JOIN told USING (load_id)
+LEFT JOIN set_to USING (load_id)
 ORDER BY load.number

@@ -29,9 +29,9 @@ PER = frozenset({"load", "context", "part"})
 REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
 
 EFFECTS: dict[str, frozenset[str]] = {
-    "carrier": frozenset({"close", "reopens"}),
+    "carrier": frozenset({"close", "reopens", "hint"}),
     "process": frozenset({"pid"}),
-    "load": frozenset({"once", "label", "key", "child"}),
+    "load": frozenset({"once", "label", "key", "child", "parallel"}),
     "implies_load": frozenset({"phase"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
@@ -44,8 +44,8 @@ EFFECTS: dict[str, frozenset[str]] = {
     "set": frozenset({"name", "from", "per", "value", "append"}),
     "use": frozenset({"name", "as"}),
     "due": frozenset({"next", "of"}),
-    "claims": frozenset({"due"}),
-    "parent_ready": frozenset({"key"}),
+    "claims": frozenset({"due", "keeps"}),
+    "parent_ready": frozenset({"key", "label"}),
     "live_count": frozenset({"from"}),
     "one_per_label": frozenset({"label"}),
 }
@@ -62,6 +62,7 @@ class Prefix:
     level: str | None = None
     present: bool = False
     who: str | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Grammar:
     regex: re.Pattern[str]
     tag: str | None
     who: str | None
+    device: str | None
     clock: str | None
     level: str | None
     members: str
@@ -138,6 +140,7 @@ class Grammar:
             level=level,
             present=bool(clock or level),
             who=groups.get(self.who) if self.who else None,
+            device=groups.get(self.device) if self.device else None,
         )
 
 
@@ -163,6 +166,8 @@ class Pattern:
     fields: Mapping[str, Field]
     units: Mapping[str, str]
     unit_groups: Mapping[str, str]
+    places: int
+    sums: Mapping[str, tuple[str, ...]]
     constants: Mapping[str, Any]
     from_record: Mapping[str, str]
     keys: frozenset[str]
@@ -205,11 +210,23 @@ class Pattern:
             if name in self.unit_groups:
                 unit = groups[self.unit_groups[name]] or ""
             try:
-                values[name], bound = _convert(text, self.fields[name], unit)
+                values[name], bound = _convert(text, self.fields[name], unit, self.places)
             except ValueError:
                 return None  # counted by the scan as a hit without a match
             if bound:
                 bounds[name] = bound
+        for name, parts in self.sums.items():
+            try:
+                terms = [
+                    _convert(groups[part], self.fields[name], self.units.get(name), self.places)
+                    for part in parts
+                    if groups[part] is not None
+                ]
+            except ValueError:
+                return None
+            values[name] = sum(value for value, _ in terms)
+            if any(bound for _, bound in terms):
+                bounds[name] = sum(bound for _, bound in terms)
         for name, source in self.from_record.items():
             text = (record_fields or {}).get(source)
             if text is None:
@@ -224,12 +241,12 @@ class Pattern:
         return Matched(self, self.event(**values), keys, bounds)
 
 
-def _convert(text: str, target: Field, unit: str | None) -> tuple[Any, int]:
+def _convert(text: str, target: Field, unit: str | None, places: int = 0) -> tuple[Any, int]:
     """Convert a captured text to a field's type, with its rounding bound in base units."""
     if unit is not None:
         if unit not in UNITS:
             raise ValueError(f"not a unit: {unit!r}")
-        value, bound = to_base(text, unit)
+        value, bound = to_base(text, unit, places)
         if target.type is int:
             return unwrap(round_bytes(value)), round_bytes(bound)
         return float(value), 0
@@ -258,6 +275,7 @@ class Program:
     remedies: tuple[Mapping[str, Any], ...]
     runtimes: tuple[Mapping[str, Any], ...]
     process_names: tuple[re.Pattern[str], ...]
+    writers: tuple[str, ...]
     probes: tuple[Mapping[str, Any], ...]
     raw: Mapping[str, Any] = field(repr=False, default_factory=dict)
 
@@ -319,7 +337,9 @@ def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:
     return programs
 
 
-PROGRAM_KEYS = frozenset("program title newest grammar pattern device remedy runtime process_name probe".split())
+PROGRAM_KEYS = frozenset(
+    "program title newest writers grammar pattern device remedy runtime process_name probe".split()
+)
 
 
 def _program(file: str, text: str) -> Program:
@@ -332,6 +352,9 @@ def _program(file: str, text: str) -> Program:
     for needed in ("program", "title", "pattern"):
         if needed not in raw:
             raise CatalogueError(f"{file}: the key {needed!r} is missing")
+    writers = raw.get("writers", [])
+    if not isinstance(writers, list) or not all(isinstance(one, str) for one in writers):
+        raise CatalogueError(f"{file}: 'writers' is a list of names, such as [\"kernel\"]")
     grammar = _grammar(file, raw.get("grammar", {}))
     patterns = tuple(_pattern(file, raw["program"], grammar, entry) for entry in raw["pattern"])
     seen: set[str] = set()
@@ -350,6 +373,7 @@ def _program(file: str, text: str) -> Program:
         remedies=tuple(raw.get("remedy", ())),
         runtimes=tuple(raw.get("runtime", ())),
         process_names=tuple(_compile(file, one) for one in raw.get("process_name", ())),
+        writers=tuple(writers),
         probes=tuple(raw.get("probe", ())),
         raw=raw,
     )
@@ -363,6 +387,8 @@ def _compile(where: str, regex: str) -> re.Pattern[str]:
 
 
 def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
+    raw = dict(raw)
+    device = raw.pop("device", None)
     regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
     if "message" not in regex.groupindex:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
@@ -373,6 +399,7 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
         regex=regex,
         tag=raw.get("tag"),
         who=raw.get("who"),
+        device=device,
         clock=raw.get("clock"),
         level="level" if "level" in regex.groupindex else None,
         members=raw.get("members", "process"),
@@ -401,7 +428,7 @@ def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
 
 PATTERN_KEYS = frozenset(
     "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed sample "
-    "never role bulk note".split()
+    "never role bulk note places sum".split()
 )
 ALLOCATING = frozenset({"item"})
 
@@ -462,6 +489,8 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
                 raise CatalogueError(f"{where}: unknown kind {value!r}; known: {', '.join(Kind)}")
             constants[name_] = Kind(value)
     given = groups | set(constants) | set(from_record)
+    sums = _sums(where, raw.get("sum", {}), fields_of, groups & keys)
+    given |= set(sums)
     for one in fields_of.values():
         if not one.optional and one.name not in given and not _has_default(event, one.name):
             raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
@@ -487,6 +516,8 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         fields=fields_of,
         units=units,
         unit_groups=unit_groups,
+        places=int(raw.get("places", 0)),
+        sums=sums,
         constants=constants,
         from_record=from_record,
         keys=keys,
@@ -501,6 +532,22 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         nevers=tuple(one["line"] for one in raw.get("never", ())),
         where=where,
     )
+
+
+def _sums(
+    where: str, raw: Mapping[str, Iterable[str]], fields_of: Mapping[str, Field], declared: set[str]
+) -> dict[str, tuple[str, ...]]:
+    """Check the fields that are sums of captured groups."""
+    sums = {name: tuple(parts) for name, parts in raw.items()}
+    for name, parts in sums.items():
+        if name not in fields_of:
+            raise CatalogueError(f"{where}: sum for {name!r}, which is no field of the event")
+        for part in parts:
+            if part not in declared:
+                raise CatalogueError(
+                    f"{where}: the sum of {name!r} has the group {part!r}: capture it and declare it in keys"
+                )
+    return sums
 
 
 def _has_default(event: type[Event], name: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import NamedTuple
 
-__all__ = ["elapsed_us", "out_of_order"]
+__all__ = ["Judged", "elapsed_us", "judge", "out_of_order"]
 
 
 def elapsed_us(text: str) -> int | None:
@@ -45,3 +47,60 @@ def out_of_order(clocks: Sequence[int]) -> set[int]:
         kept.add(index)
         index = before[index]
     return set(range(len(clocks))) - kept
+
+
+FEW = 3
+"""So many lines may contradict a clock and be called foreign; more mean that another writer is there."""
+
+
+class Tick(NamedTuple):
+    """One line of a writer: its clock, whether only a beginning process prints it, whether it says ready."""
+
+    clock: int
+    begins: bool
+    ready: bool
+
+
+class Judged(NamedTuple):
+    """What a sequence of clocks shows: lines that do not belong, and whether several writers share it."""
+
+    foreign: set[int]
+    shared: bool
+
+
+def judge(ticks: Sequence[Tick]) -> Judged:
+    """Split a writer's lines into lives where its clock begins again, and see whether each life has one clock.
+
+    A line that begins a process with an earlier clock than the line before it begins a new life, if the clock then goes
+    on from there. If after a few such lines the old clock goes on, those few are foreign: a text can hold them. If the
+    new clock jumps past the old one before the new life got ready, both writers may be alive.
+    """
+    foreign: set[int] = set()
+    shared = False
+    life: list[int] = []
+    starts = [
+        number for number, tick in enumerate(ticks) if tick.begins and number and tick.clock < ticks[number - 1].clock
+    ]
+    bounds = [0, *starts, len(ticks)]
+    lives: list[list[int]] = []
+    for begin, end in itertools.pairwise(bounds):
+        part = list(range(begin, end))
+        if life and part:
+            last = max(ticks[number].clock for number in life)
+            head = next((place for place, number in enumerate(part) if ticks[number].clock >= last), len(part))
+            if head < len(part) and head <= FEW:
+                foreign.update(part[:head])
+                life += part[head:]
+                continue
+            if head < len(part) and not any(ticks[number].ready for number in part[:head]):
+                shared = True
+            lives.append(life)
+        life = part
+    lives.append(life)
+    for life in lives:
+        strange = out_of_order([ticks[number].clock for number in life])
+        if len(strange) > max(FEW, len(life) // 50):
+            shared = True
+        else:
+            foreign.update(life[place] for place in strange)
+    return Judged(set() if shared else foreign, shared)

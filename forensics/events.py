@@ -246,6 +246,7 @@ class PoolSized(Event):
     blocks: Annotated[int | None, "Blocks."] = None
     concurrency: Annotated[float | None, "Requests of full length at once, as printed."] = None
     request_tokens: Annotated[int | None, "Length of a full request: the denominator of concurrency."] = None
+    device: Annotated[str | None, "Device of the budget; none where the figure is the engine's."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,6 +267,8 @@ class MemoryProfiled(Event):
     kv_bytes: Annotated[int | None, "Budget of the cache."] = None
     allocated_bytes: Annotated[int | None, "Held by the allocator."] = None
     reserved_bytes: Annotated[int | None, "Reserved by the allocator and not allocated."] = None
+    free_after_bytes: Annotated[int | None, "Free at the line's own moment, later than when the engine began."] = None
+    device: Annotated[str | None, "Device of the account."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,6 +371,7 @@ class EngineMeasured(Event):
     kv_usage_ratio: Annotated[float | None, "Share of the pool in use."] = None
     prefix_hit_ratio: Annotated[float | None, "Prefix cache hits."] = None
     preemptions: Annotated[int | None, "Preemptions in the window."] = None
+    engine: Annotated[int | None, "Number of the engine among several of one server."] = None
 
 
 # -- supervision ----------------------------------------------------------------------------------------------------
@@ -378,7 +382,7 @@ class SchedulerDecided(Event):
     """A supervisor's own line about which models may stay."""
 
     table: ClassVar[str] = "scheduler_decided"
-    what: Annotated[str, "evict, fit, place, view, queue, expire, reload, reject, retry, limit, count, wait."]
+    what: Annotated[str, "evict, fit, place, view, request, queue, expire, reload, reject, retry, limit, count, wait."]
     model: Annotated[str | None, "Model the line names."] = None
     victim: Annotated[str | None, "Model that has to go, if named."] = None
     predicted_bytes: Annotated[int | None, "Need as predicted."] = None
@@ -404,6 +408,8 @@ class AllocationFailed(Event):
     process_bytes: Annotated[int | None, "Held by the process itself."] = None
     allocated_bytes: Annotated[int | None, "Held by its allocator."] = None
     reserved_bytes: Annotated[int | None, "Reserved and not allocated."] = None
+    reserved_total_bytes: Annotated[int | None, "Reserved by its allocator, what is allocated included."] = None
+    pool_bytes: Annotated[int | None, "Share of the allocated that private pools hold, such as CUDA graphs."] = None
     message: Annotated[str | None, "The line's words."] = None
 
 
@@ -419,6 +425,7 @@ class StartRefused(Event):
     utilization_ratio: Annotated[float | None, "Share asked for."] = None
     requested_tokens: Annotated[int | None, "Length asked for."] = None
     possible_tokens: Annotated[int | None, "Length that would fit, as the program estimates."] = None
+    device: Annotated[str | None, "Device name or ordinal, as printed."] = None
     message: Annotated[str | None, "The line's words."] = None
 
 
@@ -437,15 +444,16 @@ class ServiceChanged(Event):
     """A service manager's line about a unit, or a kernel's about a process or card."""
 
     table: ClassVar[str] = "service_changed"
-    what: Annotated[str, "started, stopped, exited, failed, killed, restarted, oom_killed, xid, suspended, suppressed."]
+    what: Annotated[str, "What happened, such as started, exited, failed, oom_killed, xid, suspended, suppressed."]
     unit: Annotated[str | None, "Unit."] = None
     invocation: Annotated[str | None, "Invocation id."] = None
     code: Annotated[str | None, "exited, killed, dumped."] = None
-    status: Annotated[str | None, "Exit status or signal, as printed."] = None
+    status: Annotated[str | None, "Exit status, signal or result, as printed."] = None
     pid: Annotated[int | None, "Process id."] = None
     process: Annotated[str | None, "Process name."] = None
     device: Annotated[str | None, "PCI bus id of a card."] = None
-    number: Annotated[int | None, "Xid, or messages suppressed."] = None
+    number: Annotated[int | None, "Xid, restarts, or messages suppressed."] = None
+    size_bytes: Annotated[int | None, "Host memory: peak of a unit, or resident in a process that was killed."] = None
 
 
 EVENT_TYPES: tuple[type[Event], ...] = (

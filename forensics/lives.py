@@ -88,7 +88,6 @@ class Load:
     context: Context | None = None
     items: list[Item] = field(default_factory=list)
     ready: Line | None = None
-    slots: Line | None = None
     closing: Line | None = None
     ended: Line | None = None
     end_reason: str | None = None
@@ -166,6 +165,8 @@ class Group:
     own: dict[tuple[str, int | None], Process] = field(default_factory=dict)
     children: dict[str, Process] = field(default_factory=dict)
     members: dict[str, Process] = field(default_factory=dict)
+    shared: set[tuple[str, int | None]] = field(default_factory=set)
+    """Writers (program, trusted pid) whose clock shows that several processes write as one."""
 
 
 @dataclass(eq=False, slots=True)

@@ -12,15 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .catalogue import Catalogue, Program
-from .clocks import elapsed_us, out_of_order
-from .events import ArgumentsReported, BufferAllocated, DeviceSeen, Kind, Part, VerbosityReported, VersionReported
+from .clocks import Tick, elapsed_us, judge
+from .events import ArgumentsReported, DeviceSeen, LoadReady, ModelIdentified, Part, VerbosityReported, VersionReported
 from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
 from .records.block import Stream
 from .scan import Line
 
 __all__ = ["Ownership", "assign"]
-
-FORGERY_PHASES = frozenset({"serve", "asleep", "end"})
 
 
 @dataclass
@@ -147,15 +145,11 @@ class _Machine:
                     load.end_reason = "exit" if load.closing else "log_ends"
 
     def _clock_suspects(self, group: Group) -> dict[int, str]:
-        """Lines whose own elapsed clock contradicts the clock of their writer's other lines."""
-        suspects: dict[int, str] = {}
-        lives: dict[tuple[str, int | None, str | None], list[tuple[int, Line]]] = {}
+        """Lines whose own elapsed clock contradicts the clock of their writer's other lines.
 
-        def close(key: tuple[str, int | None, str | None]) -> None:
-            run = lives.pop(key, [])
-            for index in out_of_order([clock for clock, _ in run]):
-                suspects[run[index][1].order] = "its clock does not fit its writer's other lines"
-
+        Writers whose clock shows that several processes write as one are noted in `group.shared`.
+        """
+        runs: dict[tuple[str, int | None, str | None], list[tuple[Tick, Line]]] = {}
         for line in group.lines:
             program = self.programs[line.pattern.program]
             if program.grammar.clock != "elapsed" or not line.prefix.clock or line.carried_by is not None:
@@ -164,13 +158,16 @@ class _Machine:
             if clock is None:
                 continue
             key = (program.name, line.stream.pid if line.stream.trusted else None, line.prefix.tag)
-            run = lives.setdefault(key, [])
-            if run and "process" in line.pattern.effects and clock < run[-1][0]:
-                close(key)
-                run = lives.setdefault(key, [])
-            run.append((clock, line))
-        for key in list(lives):
-            close(key)
+            begins = "process" in line.pattern.effects
+            ready = line.pattern.event is LoadReady
+            runs.setdefault(key, []).append((Tick(clock, begins, ready), line))
+        suspects: dict[int, str] = {}
+        for (program_name, pid, tag), run in runs.items():
+            judged = judge([tick for tick, _ in run])
+            if judged.shared and tag is None:
+                group.shared.add((program_name, pid))
+            for number in judged.foreign:
+                suspects[run[number][1].order] = "its clock does not fit its writer's other lines"
         return suspects
 
     # -- one line -----------------------------------------------------------------------------------------------------
@@ -246,9 +243,42 @@ class _Machine:
         process = group.own.get(key)
         if process is None:
             process = group.own[key] = self._new_process(group, line)
+        writers = [one for one in self._alive(group, *key) if one is not process]
+        if writers or key in group.shared:
+            return self._several(process, writers, line)
         if line.stream.trusted:
             return self._inside(process, line, Scope.EXACT, "trusted process id")
         return self._inside(process, line, Scope.INFERRED, "only writer of its source")
+
+    def _alive(self, group: Group, program: str, pid: int | None) -> list[Process]:
+        """Processes that write untagged under one program and trusted pid and whose load has not provably ended."""
+        return [
+            one
+            for one in group.processes
+            if one.program == program and one.tag is None and one.parent is None and one.pid == pid
+            if one.load is not None and one.load.open
+        ]
+
+    def _several(self, newest: Process, others: list[Process], line: Line) -> _Owner:
+        """An untagged line where several processes may share the stream: by elimination, or ambiguous."""
+        possible = line.pattern.possible_in
+        effects = line.pattern.effects
+        if newest.load is None:
+            # A process that has not begun to load prints what only beginning processes print.
+            rivals = [one.load for one in others if one.load and (not possible or one.load.phase in possible)]
+            if "process" in effects or "load" in effects or not rivals:
+                return _Owner(newest, None, Scope.INFERRED, "newest process of its stream; before any load")
+            return _Owner(None, None, Scope.AMBIGUOUS, "several processes share the stream", tuple(rivals))
+        everyone = [*others, newest] if newest.load.open else others
+        fitting = [one.load for one in everyone if one.load and (not possible or one.load.phase in possible)]
+        if "load" in effects:
+            return _Owner(newest, newest.load, Scope.INFERRED, "newest process of its stream")
+        if len(fitting) == 1:
+            return _Owner(fitting[0].process, fitting[0], Scope.INFERRED, "only process that can have written it")
+        if fitting:
+            reason = "several processes share the stream, none says which wrote it"
+            return _Owner(None, None, Scope.AMBIGUOUS, reason, tuple(fitting))
+        return _Owner(None, None, None, "no process of this stream was in a phase to write it")
 
     def _inside(self, process: Process, line: Line, scope: Scope, rule: str) -> _Owner:
         """The load of a known process that a line belongs to: the one that is open, or the one that just ended."""
@@ -264,17 +294,20 @@ class _Machine:
         """A process of a start that has several: known by its tag, else by being the only start that can write."""
         if tag is not None and tag in group.members:
             process = group.members[tag]
+            self._bind(process, line)
             scope = Scope.EXACT if line.stream.trusted or self._sole(group, process) else Scope.INFERRED
             return self._inside(process, line, scope, "tag of the line")
         program = line.pattern.program
         alive = [one for one in group.processes if one.program == program and (one.load is None or one.load.open)]
-        starting = [one for one in alive if one.load is None or one.load.ready is None]
-        if tag is not None and len(alive) > 1 and len(starting) == 1:
-            alive = starting
+        if tag is not None:
+            alive = [one for one in alive if self._has_room(one, line)]
+            starting = [one for one in alive if one.load is None or one.load.ready is None]
+            alive = starting if len(alive) > 1 and len(starting) == 1 else alive
         if len(alive) == 1:
             process = alive[0]
             if tag is not None:
                 group.members[tag] = process
+                self._bind(process, line)
                 return self._inside(process, line, Scope.INFERRED, "only start that can have this member")
             return self._inside(process, line, Scope.INFERRED, "only start of its stream")
         if not alive:
@@ -284,9 +317,26 @@ class _Machine:
             process = self._new_process(group, line)
             if tag is not None:
                 group.members[tag] = process
+                self._bind(process, line)
             return self._inside(process, line, Scope.INFERRED, "first line of its start")
         loads = tuple(one.load for one in alive if one.load)
         return _Owner(None, None, Scope.AMBIGUOUS, "several starts could have written it", loads)
+
+    def _bind(self, process: Process, line: Line) -> None:
+        """Note what a member calls itself: of each name with a rank, a start has one."""
+        tag, who = line.prefix.tag, line.prefix.who
+        if tag is not None and (who is not None or tag not in process.members):
+            process.members[tag] = who or process.members.get(tag, "")
+
+    def _has_room(self, process: Process, line: Line) -> bool:
+        """Whether a start can have another member of that name: names with a rank or role are taken once.
+
+        A worker that has not been given its rank yet goes by a bare name, which any number of them share.
+        """
+        who = line.prefix.who
+        if who is None or who not in process.members.values():
+            return True
+        return "load" not in line.pattern.effects and not any(character.isdigit() for character in who)
 
     def _sole(self, group: Group, process: Process) -> bool:
         return all(one is process for one in group.processes if one.program == process.program)
@@ -345,7 +395,8 @@ class _Machine:
         clock = elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
         if clock is not None and process.last_clock is not None and clock >= process.last_clock:
             return  # judged by _implausible: a life does not begin in the middle of its own clock
-        if process.load.open:
+        proven = tag is not None or (clock is not None and key not in group.shared) or process.load.closing is not None
+        if process.load.open and proven:
             process.load.end_reason = "exit" if process.load.closing else "unknown"
         if tag is not None:
             del group.children[tag]
@@ -405,14 +456,19 @@ class _Machine:
         elif arguments.get("once") and load is not None:
             process = self._next_start(group, line)
         elif load is not None and load.open:
-            load.end_reason = "exit" if load.closing else "unknown"
-            if load.phase in {"fit", "allocate"} or not process.wakes:
-                process = self._replace_life(group, process, line)
+            key = (process.program, process.pid)
+            if (
+                line.prefix.tag is not None
+                or load.closing is not None
+                or (line.prefix.clock and key not in group.shared)
+            ):
+                load.end_reason = "exit" if load.closing else "unknown"
+            process = self._replace_life(group, process, line)
         process.wakes = False
         load = self._open(process, line, model)
         if line.prefix.tag is not None and self.programs[process.program].grammar.tag_is == "member":
             group.members[line.prefix.tag] = process
-            process.members[line.prefix.tag] = line.prefix.tag
+            self._bind(process, line)
         return _Owner(process, load, owner.scope, owner.rule)
 
     def _next_start(self, group: Group, line: Line) -> Process:
@@ -513,7 +569,6 @@ class _Machine:
     def _apply(self, group: Group, line: Line, owner: _Owner) -> None:
         effects = line.pattern.effects
         process, load = owner.process, owner.load
-        event = line.matched.event
         if process is not None:
             self._learn(process, load, line)
         if "parent_ready" in effects:
@@ -529,13 +584,12 @@ class _Machine:
                 load.due.add(effects["due"]["next"])
         if load is None:
             return
-        if "claims" in effects:
+        if "claims" in effects and not effects["claims"].get("keeps"):
             load.due.discard(effects["claims"]["due"])
         if "set" in effects:
             self._set(load, line)
         if "use" in effects:
             line.matched = replace(line.matched, event=self._use(load, line))
-            event = line.matched.event
         if "part" in effects:
             self._part(load, line)
         if "context" in effects:
@@ -546,15 +600,11 @@ class _Machine:
             load.context.open_block = True
             load.context.block_devices = set()
         if "item" in effects:
-            self._item(load, line, owner)
+            self._item(load, line)
         if "block_end" in effects and load.context is not None:
             load.context.open_block = False
         if "phase" in effects:
             self._phase(load, line)
-        if isinstance(event, BufferAllocated) and load.slots is None and line.pattern.event is BufferAllocated:
-            return
-        if line.pattern.event.__name__ == "LoadReady" and load.slots is None:
-            load.slots = line
 
     def _learn(self, process: Process, load: Load | None, line: Line) -> None:
         event = line.matched.event
@@ -568,9 +618,8 @@ class _Machine:
             process.devices.append(event)
         elif isinstance(event, ArgumentsReported):
             process.arguments.append(event.text)
-        elif line.pattern.event.__name__ == "ModelIdentified" and load is not None:
-            model, what = getattr(event, "model", ""), getattr(event, "what", "name")
-            load.names.setdefault(what, model)
+        elif isinstance(event, ModelIdentified) and load is not None:
+            load.names.setdefault(event.what, event.model)
 
     def _phase(self, load: Load, line: Line) -> None:
         arguments = line.pattern.effects["phase"]
@@ -639,7 +688,7 @@ class _Machine:
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 
-    def _item(self, load: Load, line: Line, owner: _Owner) -> None:
+    def _item(self, load: Load, line: Line) -> None:
         arguments = line.pattern.effects["item"]
         event = line.matched.event
         size = getattr(event, "size_bytes", None)
@@ -683,7 +732,6 @@ class _Machine:
         else:
             self._combine(load, item)
         load.items.append(item)
-        del owner
 
     def _combine(self, load: Load, item: Item) -> None:
         """Let a counted amount replace the earlier ones that it repeats."""
@@ -800,7 +848,7 @@ class _Machine:
                 reason = arguments["map"].get(str(captured.get(arguments.get("from", ""))), reason)
             for process in group.processes:
                 load = process.load
-                if process.ended is None:
+                if process.ended is None and (load is None or load.ended is None or load.end_reason == "sleep"):
                     process.ended = line
                 if load is None:
                     continue
@@ -826,7 +874,3 @@ _MODELS = frozenset({Part.TARGET, Part.DRAFT, Part.MTP})
 
 def _fields(line: Line) -> dict[str, Any]:
     return {name: value for name, value in vars(line.matched.event).items() if value is not None}
-
-
-def _kind(value: Kind | None) -> str | None:
-    return None if value is None else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 __all__ = ["MIB", "UNITS", "parse_quantity", "round_bytes", "to_base", "unwrap"]
@@ -25,17 +26,31 @@ UNITS: dict[str, Decimal] = {
     "us": Decimal("1e-6"),
     "µs": Decimal("1e-6"),
     "min": Decimal(60),
+    "duration": Decimal(1),
     "percent": Decimal("1e-2"),
 }
-"""Factor of each unit name to its base unit (bytes, seconds, one)."""
+"""Factor of each unit name to its base unit (bytes, seconds, one). A `duration` carries its units: 1m23.5s, 178.5µs."""
+
+_DURATION_STEP = re.compile(r"(\d+(?:\.\d+)?)(h|min|ms|us|µs|ns|m|s)")
+_DURATION_SECONDS = {
+    "h": Decimal(3600),
+    "min": Decimal(60),
+    "m": Decimal(60),
+    "s": Decimal(1),
+    "ms": Decimal("1e-3"),
+    "us": Decimal("1e-6"),
+    "µs": Decimal("1e-6"),
+    "ns": Decimal("1e-9"),
+}
 
 
-def to_base(text: str, unit: str) -> tuple[Decimal, Decimal]:
+def to_base(text: str, unit: str, places: int = 0) -> tuple[Decimal, Decimal]:
     """Convert a printed number to base units.
 
     Args:
         text: Digits as printed, with thousands commas, sign and decimals allowed.
         unit: A key of UNITS.
+        places: Decimal places that the program rounds to before it drops trailing zeros; 0 where it does not.
 
     Returns:
         The value and half of its last printed place, both in base units: "6742.14" MiB is known to ±0.005 MiB.
@@ -43,6 +58,8 @@ def to_base(text: str, unit: str) -> tuple[Decimal, Decimal]:
     Raises:
         ValueError: The text is no number, or not a finite one.
     """
+    if unit == "duration":
+        return _duration(text), Decimal(0)
     try:
         number = Decimal(text.replace(",", "").strip())
     except InvalidOperation:
@@ -51,9 +68,17 @@ def to_base(text: str, unit: str) -> tuple[Decimal, Decimal]:
         raise ValueError(f"not a finite number: {text!r}")
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)
-    half_place = Decimal(5).scaleb(exponent - 1) if exponent < 0 else Decimal(0)
+    last_place = min(int(exponent), -places)
+    half_place = Decimal(5).scaleb(last_place - 1) if last_place < 0 else Decimal(0)
     factor = UNITS[unit]
     return number * factor, half_place * factor
+
+
+def _duration(text: str) -> Decimal:
+    steps = _DURATION_STEP.findall(text)
+    if not steps or "".join(number + unit for number, unit in steps) != text.strip():
+        raise ValueError(f"not a duration: {text!r}")
+    return sum((Decimal(number) * _DURATION_SECONDS[unit] for number, unit in steps), Decimal(0))
 
 
 def parse_quantity(text: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import pytest
 
 from forensics.catalogue import Pattern, Prefix, Program, load_catalogue, load_programs
 from forensics.errors import CatalogueError
+from forensics.units import to_base
 
 CATALOGUE = load_catalogue()
 SAMPLES = [
@@ -100,6 +101,7 @@ expect = { device = "CUDA0", kind = "weights", size_bytes = 1572864 }
         ("(?P<device>\\S+)", "(?P<device>\\S+", "bad regular expression"),
         ('title = "Toy"', "", "'title' is missing"),
         ('program = "toy"', "program = ", "not valid TOML"),
+        ('program = "toy"', 'program = "toy"\nwriters = "kernel"', "'writers' is a list of names"),
     ],
 )
 def test_a_wrong_catalogue_is_refused_by_name(old: str, new: str, message: str) -> None:
@@ -258,3 +260,65 @@ def test_a_wrapped_negative_size_is_read_as_negative(line: str, size: int, bound
     matched = program.patterns[0].match(line)
     assert matched is not None
     assert (asdict(matched.event)["size_bytes"], matched.bounds.get("size_bytes")) == (size, bound)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("65.352µs", 0.000065352), ("351.112293ms", 0.351112293), ("7.94s", 7.94), ("2m23.5s", 143.5), ("1h2m3s", 3723.0)],
+)
+def test_a_duration_carries_its_units(text: str, seconds: float) -> None:
+    assert float(to_base(text, "duration")[0]) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "12", "1m 3", "5 parsecs", "1mm"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a duration"):
+        to_base(text, "duration")
+
+
+def test_a_dropped_zero_widens_no_bound() -> None:
+    (program,) = load_programs([("toy.toml", GOOD.replace("unit.size_bytes", "places = 2\nunit.size_bytes"))])
+    bounds = [program.patterns[0].match(f"CUDA0 weights = {text} MiB") for text in ("1.5", "1.50", "1.500")]
+    assert [one.bounds["size_bytes"] for one in bounds if one is not None] == [5243, 5243, 524]
+
+
+SUM = GOOD.replace("(?P<size_bytes>[\\d.]+) MiB$'", "(?P<k>[\\d.]+) MiB(?: \\+ (?P<v>[\\d.]+) MiB)?$'").replace(
+    "unit.size_bytes", 'keys = ["k", "v"]\nsum.size_bytes = ["k", "v"]\nunit.size_bytes'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "size_bytes", "bound"),
+    [
+        ("CUDA0 weights = 1.50 MiB + 0.50 MiB", 2097152, 10486),
+        ("CUDA0 weights = 1.50 MiB", 1572864, 5243),
+    ],
+)
+def test_a_field_may_be_the_sum_of_what_a_line_lists(line: str, size_bytes: int, bound: int) -> None:
+    (program,) = load_programs([("toy.toml", SUM)])
+    matched = program.patterns[0].match(line)
+    assert matched is not None
+    assert matched.event.size_bytes == size_bytes  # type: ignore[attr-defined]
+    assert matched.bounds == {"size_bytes": bound}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('sum.size_bytes = ["k", "v"]', 'sum.sizes = ["k", "v"]', "sum for 'sizes', which is no field"),
+        ('sum.size_bytes = ["k", "v"]', 'sum.size_bytes = ["k", "w"]', "has the group 'w'"),
+    ],
+)
+def test_a_wrong_sum_is_refused_by_name(old: str, new: str, message: str) -> None:
+    assert old in SUM
+    with pytest.raises(CatalogueError, match=r"toy\.toml") as caught:
+        load_programs([("toy.toml", SUM.replace(old, new, 1))])
+    assert message in str(caught.value)
+
+
+def test_a_grammar_may_name_the_device_of_its_writer() -> None:
+    grammar = "[grammar]\nregex = '^(?:\\(TP(?P<rank>\\d+)\\) )?(?P<message>.*)$'\ndevice = \"rank\"\n[[pattern]]"
+    (program,) = load_programs([("toy.toml", GOOD.replace("[[pattern]]", grammar, 1))])
+    prefix = program.grammar.split("(TP3) CUDA0 weights = 1.50 MiB")
+    assert prefix is not None
+    assert prefix.device == "3"

@@ -10,7 +10,7 @@ from .amounts import count, plain
 from .answer import Answer, Ask, Section
 from .bars import sparkline
 from .explain import iso, mib
-from .refute import Looks, Refutation, Window, loads_in, looks, name_of, refutation_document, refute, window_of
+from .refute import Looks, Refutation, Window, every_load, loads_in, looks, refutation_document, refute, window_of
 
 __all__ = ["spec"]
 
@@ -44,8 +44,8 @@ class Judged:
 def spec(ask: Ask) -> Answer:
     """Say for each load what it was set up to draft, whether it drafts, and how much of that is accepted."""
     window = window_of(ask)
-    every = {row["load_id"]: row for row in ask.rows("SELECT * FROM loads ORDER BY number")}
-    inside = loads_in(ask, window)
+    every = every_load(ask)
+    inside = loads_in(ask, every, window)
     wanted = [load for load in (every.values() if ask.loads is not None else inside) if ask.wants(load["load_id"])]
     judged = _judge(ask, wanted, every, window)
     document = {
@@ -55,12 +55,31 @@ def spec(ask: Ask) -> Answer:
         "loads": [_document(one) for one in judged],
     }
     if not judged:
-        return Answer(document, "No model load begins or shows in this evidence.", code=3)
+        return _nobody(ask, document)
     cited = list(dict.fromkeys(line for one in judged for line in one.cited))
     code = 0 if any(one.active is not None for one in judged) else 3
     if len(judged) == 1:
         return _one(judged[0], every, document, cited, code, len(inside) if window else None)
     return _many(judged, document, cited, code)
+
+
+def _nobody(ask: Ask, document: dict[str, Any]) -> Answer:
+    """No load shows: say which lines would be evidence if somebody owned them."""
+    lines = [line for line in looks(ask, "speculation") if line.load_id is None and not line.suspect]
+    document["without_owner"] = [
+        {"evidence": line.line_id, "at": iso(line.at_us), "says": line.says, "what": line.what, "reason": line.reason}
+        for line in lines
+    ]
+    if not lines:
+        return Answer(document, "No model load begins or shows in this evidence.", code=3)
+    return Answer(
+        document,
+        f"Cannot tell: {count(len(lines), 'line')} about speculation, and no load shows whose they are.",
+        sections=(Section("Without an owner", ("", ""), tuple((line.says, line.what) for line in lines[:SHOWN])),),
+        cited=tuple(line.line_id for line in lines),
+        next="Add the part of the log in which the load begins.",
+        code=3,
+    )
 
 
 # -- what the rows say ------------------------------------------------------------------------------------------------
@@ -307,6 +326,7 @@ def _sample(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "at": iso(row["at_us"]),
         "covers": row["covers"],
+        "writer": row["writer"],
         "slot": row["slot"],
         "task": row["task"],
         "accepted": row["accepted"],
@@ -395,7 +415,7 @@ def _method(setup: Mapping[str, Any]) -> str:
     if not setup["configured"]:
         return ""
     depth = "" if setup["n_max"] is None else f", depth {setup['n_max']}"
-    return f"{setup['method'] or 'unnamed method'}{depth}"
+    return f"{setup['method'] or 'draft model'}{depth}"
 
 
 def _one(
@@ -407,7 +427,7 @@ def _one(
     loads: int | None,
 ) -> Answer:
     load, totals = one.load, one.totals
-    name = name_of(load)
+    name = load["name"]
     told = document["loads"][0]
     about: list[str] = []
     if one.active:
@@ -429,7 +449,7 @@ def _one(
         candidates = {load_id for line in lines for load_id in line.candidates}
         verdict = (
             f"Cannot tell. {count(len(candidates), 'load').capitalize()} could have written "
-            f"{count(len(lines), 'acceptance line')} of this window, and none says which."
+            f"{count(len(lines), 'acceptance line')}, and {'it does' if len(lines) == 1 else 'they do'} not say which."
         )
     else:
         verdict = f"Cannot tell whether {name} speculates: {one.because}."
@@ -524,6 +544,7 @@ def _evidence(one: Judged, every: Mapping[str, dict[str, Any]], cited: list[str]
         return " ".join(known[:3]) + (" …" if len(known) > 3 else "")
 
     rows: list[tuple[str, str, str]] = []
+    undrafted = [] if one.active or not one.requests.get("telling") else (one.requests.get("lines") or "").split()
     for label, lines in (("for", found.favouring), ("against", found.against)):
         kinds: dict[str, list[Looks]] = {}
         for line in lines:
@@ -531,21 +552,29 @@ def _evidence(one: Judged, every: Mapping[str, dict[str, Any]], cited: list[str]
         for position, (what, some) in enumerate(kinds.items()):
             shown = some[0].what if len(some) == 1 else f"{what} ({len(some)} lines)"
             rows.append((label if position == 0 else "", shown, numbers(some)))
-        if not lines:
+        if label == "against" and undrafted:
+            what = f"{count(one.requests['telling'], 'timed request')} without drafts"
+            rows.append(("" if lines else label, what, " ".join(number[line] for line in undrafted[:3])))
+        elif not lines:
             rows.append((label, "nothing in this load", ""))
     contrary = (
         {"against", "nothing"} if one.active else {"for"} if one.active is False else {"for", "against", "nothing"}
     )
     first = True
     for owner in found.elsewhere:
-        for line in [line for line in owner.lines if line.says in contrary][:SHOWN]:
-            whose = f"load {owner.load['number']} ({name_of(owner.load)})"
-            rows.append(("not its own" if first else "", f"{whose}: {line.what}", numbers([line])))
+        others: dict[str, list[Looks]] = {}
+        for line in owner.lines:
+            if line.says in contrary:
+                others.setdefault(line.what if line.says != "for" else "lines that speak of drafting", []).append(line)
+        for what, some in others.items():
+            whose = f"load {owner.load['number']} ({owner.load['name']})"
+            rows.append(("not its own" if first else "", f"{whose}: {what}", numbers(some)))
             first = False
     if found.ambiguous:
-        names = sorted({load_id for line in found.ambiguous for load_id in line.candidates})
-        whose = " or ".join(f"load {every[load_id]['number']}" for load_id in names if load_id in every)
-        rows.append(("ambiguous", f"{count(len(found.ambiguous), 'line')} of {whose}", numbers(found.ambiguous)))
+        names = sorted(every[load_id]["number"] for line in found.ambiguous for load_id in line.candidates)
+        whose = " or ".join(str(number) for number in dict.fromkeys(names))
+        what = f"{count(len(found.ambiguous), 'line')} of load {whose}; not used"
+        rows.append(("ambiguous", what, numbers(found.ambiguous)))
     if one.leaning is not None:
         rows.append(("leaning", f"load {one.leaning['number']}: {one.leaning['why']}; inferred, not proven", ""))
     if found.suspected:
@@ -590,7 +619,7 @@ def _next(one: Judged) -> str:
     if one.active is False and one.setup["configured"]:
         return "Check that the method is named beside the draft model, and that the draft model was found."
     if one.active and not (one.totals.get("accepted") or one.totals.get("total_accepted")):
-        return "Nothing of what it drafts is accepted: it pays for drafts and gains none. Check the drafter, or turn it off."
+        return "Nothing of what it drafts is accepted: it pays for drafts and gains none."
     if any(row["doubt"] in {"tiny", "synthetic"} for row in one.doubts):
         return "Measure with real prompts and at least a few hundred drafted tokens before quoting the rate."
     return ""
@@ -611,7 +640,7 @@ def _many(judged: Sequence[Judged], document: dict[str, Any], cited: list[str], 
         tuple(
             (
                 str(one.load["number"]),
-                name_of(one.load),
+                one.load["name"],
                 one.setup["method"] or {True: "yes", False: "none", None: "?"}[one.setup["configured"]],
                 "" if one.setup["n_max"] is None else str(one.setup["n_max"]),
                 {True: "yes", False: "no", None: "?"}[one.active],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -9,10 +10,23 @@ from typing import Any, NamedTuple
 from .answer import Ask
 from .explain import iso
 
-__all__ = ["Elsewhere", "Looks", "Refutation", "Window", "loads_in", "name_of", "refute", "window_of"]
+__all__ = [
+    "Elsewhere",
+    "Looks",
+    "Refutation",
+    "Window",
+    "every_load",
+    "loads_in",
+    "looks",
+    "refutation_document",
+    "refute",
+    "window_of",
+]
 
 AROUND_US = 5 * 60 * 1_000_000
 """How far around a moment `--around` looks, to either side."""
+
+DIGEST = re.compile(r"(sha\d+[-:][0-9a-f]{8})[0-9a-f]{24,}")
 
 
 class Window(NamedTuple):
@@ -40,6 +54,8 @@ class Looks(NamedTuple):
     """A line that looks like evidence on a topic."""
 
     line_id: str
+    source: str
+    ordinal: int
     at_us: int | None
     load_id: str | None
     candidates: tuple[str, ...]
@@ -93,19 +109,41 @@ def window_of(ask: Ask) -> Window | None:
     return None
 
 
-def loads_in(ask: Ask, window: Window | None) -> list[dict[str, Any]]:
+def every_load(ask: Ask) -> dict[str, dict[str, Any]]:
+    """All loads by id, in order of time, each with the name that a person calls it and the extent of its lines."""
+    rows = ask.rows(
+        """
+        SELECT loads.*, said.called, extent.source, extent.first, extent.last
+        FROM loads
+        LEFT JOIN (
+            SELECT load_id, arg_max(model, ordinal) AS called
+            FROM model_identified WHERE believed AND load_id IS NOT NULL AND what = 'name' GROUP BY load_id
+        ) AS said USING (load_id)
+        LEFT JOIN (
+            SELECT load_id, any_value(source_id) AS source, min(ordinal) AS first, max(ordinal) AS last
+            FROM line WHERE load_id IS NOT NULL GROUP BY load_id
+        ) AS extent USING (load_id)
+        ORDER BY loads.number
+        """
+    )
+    for row in rows:
+        row["name"] = _name(row)
+    return {row["load_id"]: row for row in rows}
+
+
+def _name(load: Mapping[str, Any]) -> str:
+    label = None if load["label"] and DIGEST.search(load["label"]) else load["label"]
+    text = str(label or load["called"] or load["model"] or load["label"] or load["unit"] or "unknown model")
+    return DIGEST.sub(r"\1…", text.rsplit("/", 1)[-1])
+
+
+def loads_in(ask: Ask, loads: Mapping[str, dict[str, Any]], window: Window | None) -> list[dict[str, Any]]:
     """Loads whose life reaches into a span, in order of time; all of them if there is no span."""
-    rows = ask.rows("SELECT * FROM loads ORDER BY number")
     return [
         row
-        for row in rows
+        for row in loads.values()
         if ask.unit in (None, row["unit"]) and (window is None or window.touches(row["begun_us"], row["ended_us"]))
     ]
-
-
-def name_of(load: Mapping[str, Any]) -> str:
-    """What a person calls a load: its label, its model's last name, or its unit."""
-    return str(load["label"] or load["model"] or load["unit"] or "unknown model").rsplit("/", 1)[-1]
 
 
 def looks(ask: Ask, topic: str) -> list[Looks]:
@@ -113,6 +151,8 @@ def looks(ask: Ask, topic: str) -> list[Looks]:
     return [
         Looks(
             line_id=row["line_id"],
+            source=row["source_id"],
+            ordinal=row["ordinal"],
             at_us=row["at_us"],
             load_id=row["load_id"],
             candidates=tuple((row["candidates"] or "").split()),
@@ -141,22 +181,29 @@ def refute(
         window: The span asked for.
     """
     span = window or Window(load["begun_us"], load["ended_us"])
+
+    def near(line: Looks) -> bool:
+        """Whether a line stands in the window; in a log without times, between the load's first and last line."""
+        if line.at_us is None and load["first"] is not None:
+            return bool(line.source == load["source"] and load["first"] <= line.ordinal <= load["last"])
+        return span.holds(line.at_us)
+
     found = Refutation()
     owners: dict[str, Elsewhere] = {}
     for line in lines:
         if line.suspect:
-            if span.holds(line.at_us):
+            if near(line):
                 found.suspected.append(line)
         elif line.load_id == load["load_id"]:
             own = {"for": found.favouring, "against": found.against}.get(line.says, found.silent)
             own.append(line)
         elif line.load_id is not None:
-            if span.holds(line.at_us) and line.load_id in loads:
+            if near(line) and line.load_id in loads:
                 owners.setdefault(line.load_id, Elsewhere(loads[line.load_id])).lines.append(line)
         elif line.candidates:
-            if load["load_id"] in line.candidates and span.holds(line.at_us):
+            if load["load_id"] in line.candidates and (window is None or window.holds(line.at_us)):
                 found.ambiguous.append(line)
-        elif span.holds(line.at_us):
+        elif near(line):
             found.ownerless.append(line)
     found.elsewhere = sorted(owners.values(), key=lambda one: int(one.load["number"]))
     return found
@@ -177,7 +224,7 @@ def refutation_document(found: Refutation, limit: int = 40) -> dict[str, Any]:
             {
                 "load_id": one.load["load_id"],
                 "number": one.load["number"],
-                "name": name_of(one.load),
+                "name": one.load["name"],
                 "count": len(one.lines),
                 "lines": [entry(line) for line in one.lines[:limit]],
             }

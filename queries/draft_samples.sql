@@ -8,6 +8,7 @@
 -- ordinal         BIGINT   Place among all matched lines.
 -- at_us           BIGINT   When, µs UTC.
 -- covers          VARCHAR  request or interval.
+-- writer          VARCHAR  Tag of the line: port, pid or rank.
 -- slot            BIGINT   Slot.
 -- task            BIGINT   Task.
 -- accepted        BIGINT   Tokens accepted.
@@ -42,7 +43,7 @@ joined AS (
 ),
 measured AS (
     SELECT
-        joined.load_id, joined.ordinal, joined.time_us AS at_us, joined.event_scope AS covers, joined.slot, joined.task,
+        joined.load_id, joined.ordinal, joined.time_us AS at_us, joined.event_scope AS covers, joined.writer, joined.slot, joined.task,
         joined.accepted, joined.drafted, joined.accepted / nullif(joined.drafted, 0) AS ratio,
         CASE WHEN isnan(joined.ratio) THEN NULL ELSE joined.ratio END AS printed_ratio,
         joined.mean_length, joined.listed AS positions, list_sum(joined.listed) AS reach, joined.line_id,
@@ -51,7 +52,7 @@ measured AS (
     LEFT JOIN speculation USING (load_id)
 )
 SELECT
-    load_id, ordinal, at_us, covers, slot, task, accepted, drafted, ratio, printed_ratio, mean_length, positions,
+    load_id, ordinal, at_us, covers, writer, slot, task, accepted, drafted, ratio, printed_ratio, mean_length, positions,
     CASE
         WHEN accepted > 0 AND mean_length > 1
             AND round(accepted / (mean_length - 1)) BETWEEN accepted / (mean_length + 0.005 - 1)

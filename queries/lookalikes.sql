@@ -5,6 +5,7 @@
 --
 -- topic       VARCHAR  speculation, memory or life.
 -- line_id     VARCHAR  Evidence.
+-- source_id   VARCHAR  Source.
 -- ordinal     BIGINT   Place among all matched lines.
 -- at_us       BIGINT   When, µs UTC.
 -- load_id     VARCHAR  The load that owns it.
@@ -16,7 +17,10 @@
 -- what        VARCHAR  What the line is.
 -- text        VARCHAR  The line.
 WITH argument AS (
-    SELECT load_id, unnest(string_split(argument_lines, ' ')) AS line_id FROM speculation WHERE configured
+    SELECT
+        load_id, coalesce(asked_method IS NOT NULL OR draft_model IS NOT NULL, false) AS asks,
+        unnest(string_split(argument_lines, ' ')) AS line_id
+    FROM speculation
 ),
 said AS (
     SELECT
@@ -64,7 +68,9 @@ said AS (
     FROM prompt_saved
     WHERE draft_bytes IS NOT NULL
     UNION ALL
-    SELECT 'speculation', line_id, 'for', 'arguments that ask for it'
+    SELECT
+        'speculation', line_id, CASE WHEN asks THEN 'for' ELSE 'against' END,
+        CASE WHEN asks THEN 'arguments that ask for it' ELSE 'arguments that ask for none' END
     FROM argument
     UNION ALL
     SELECT 'memory', line_id, 'for', 'an allocation'
@@ -91,6 +97,7 @@ said AS (
 SELECT
     said.topic,
     said.line_id,
+    line.source_id,
     line.ordinal,
     line.time_us AS at_us,
     coalesce(line.load_id, argument.load_id) AS load_id,

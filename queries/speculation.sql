@@ -62,14 +62,14 @@ read AS (
     WHERE coalesce(flag_types, flag_n_max, flag_model, config, old_model) IS NOT NULL
 ),
 pieces AS (
-    SELECT load_id, ordinal, unnest(string_split(lines, ' ')) AS line_id FROM read
+    SELECT load_id, len(string_split(lines, ' ')) AS count, unnest(string_split(lines, ' ')) AS line_id FROM read
 ),
 speaking AS (
     SELECT pieces.load_id, string_agg(pieces.line_id, ' ' ORDER BY line.ordinal) AS lines
     FROM pieces
     JOIN line USING (line_id)
     LEFT JOIN line AS before ON before.ordinal = line.ordinal - 1
-    WHERE regexp_matches(line.text, 'spec|draft|-md\b|-hfd\b')
+    WHERE pieces.count = 1 OR regexp_matches(line.text, 'spec|draft|-md\b|-hfd\b')
         OR regexp_matches(before.text, ' --?(?:spec\S*|draft\S*|model-draft|md|hfd)$')
     GROUP BY pieces.load_id
 ),

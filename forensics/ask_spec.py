@@ -74,7 +74,8 @@ def _nobody(ask: Ask, document: dict[str, Any]) -> Answer:
         return Answer(document, "No model load begins or shows in this evidence.", code=3)
     return Answer(
         document,
-        f"Cannot tell: {count(len(lines), 'line')} about speculation, and no load shows whose they are.",
+        f"Cannot tell: {count(len(lines), 'line')} about speculation, and no load shows whose "
+        f"{'it is' if len(lines) == 1 else 'they are'}.",
         sections=(Section("Without an owner", ("", ""), tuple((line.says, line.what) for line in lines[:SHOWN])),),
         cited=tuple(line.line_id for line in lines),
         next="Add the part of the log in which the load begins.",

@@ -3,7 +3,8 @@
 -- The printed figures are rounded: the tolerance is half of their last places. `rate`: accepted / drafted. `mean length`:
 -- a whole number of drafts must give the printed mean length, lie between drafted / depth and drafted, and be the one
 -- that the rates by position give. `mean length by position`: 1 + the sum of the rates by position. `rate by position`:
--- their mean, which is the rate only if no draft was cut short. `depth`: no mean length beyond 1 + depth.
+-- their mean, which is the rate only if no draft was cut short. `reading`: without counts, a mean length and a rate at a
+-- known depth fit together in one of two readings, or in none. `depth`: no mean length beyond 1 + depth.
 --
 -- load_id     VARCHAR  The load.
 -- line_id     VARCHAR  Evidence.
@@ -92,6 +93,26 @@ means AS (
     WHERE printed_ratio IS NOT NULL AND reach IS NOT NULL AND NOT isnan(reach)
         AND (drafted IS NULL OR drafts IS NULL OR drafted = drafts * places)
 ),
+readings AS (
+    SELECT
+        load_id, line_id, ordinal, 'reading' AS name, printed_ratio AS printed,
+        CASE
+            WHEN abs((mean_length - 1) / depth - printed_ratio) <= abs(mean_length / depth - printed_ratio)
+                THEN (mean_length - 1) / depth
+            ELSE mean_length / depth
+        END AS computed,
+        ratio_bound + 0.005 / depth AS tolerance,
+        CASE
+            WHEN abs((mean_length - 1) / depth - printed_ratio) <= ratio_bound + 0.005 / depth THEN true
+            WHEN abs(mean_length / depth - printed_ratio) <= ratio_bound + 0.005 / depth THEN false
+        END AS bonus,
+        format(
+            '{:.1f} % at depth {} if the mean length counts the bonus token, {:.1f} % if not',
+            100 * (mean_length - 1) / depth, depth, 100 * mean_length / depth
+        ) AS note
+    FROM samples
+    WHERE mean_length IS NOT NULL AND printed_ratio IS NOT NULL AND accepted IS NULL AND depth IS NOT NULL
+),
 depths AS (
     SELECT
         load_id, line_id, ordinal, 'depth' AS name, mean_length AS printed, 1 + depth AS computed, 0.005 AS tolerance,
@@ -108,6 +129,7 @@ FROM (
     UNION ALL SELECT * FROM lengths
     UNION ALL SELECT * FROM sums
     UNION ALL SELECT * FROM means
+    UNION ALL SELECT * FROM readings
     UNION ALL SELECT * FROM depths
 )
 ORDER BY ordinal, name

@@ -456,13 +456,17 @@ class _Machine:
         model = getattr(line.matched.event, "model", None)
         if arguments.get("child"):
             label = line.matched.keys.get(arguments.get("label", ""), None) or model
-            return self._announce(group, line, owner, label, model)
+            return self._announce(group, line, label, model)
         process = owner.process
         if process is None and group.supervised and not owner.candidates:
             parent = next((one for one in group.own.values()), None) or self._new_process(group, line)
             process = self._new_process(group, line, parent=parent)
-            load = self._open(process, line, model)
-            return _Owner(process, load, Scope.INFERRED, "a child whose announcement is not in the log")
+            return _Owner(
+                process,
+                self._open(process, line, model),
+                Scope.INFERRED,
+                "a child whose announcement is not in the log",
+            )
         if process is None:
             return owner
         load = process.load
@@ -515,7 +519,7 @@ class _Machine:
                     group.own[key] = new
         return new
 
-    def _announce(self, group: Group, line: Line, owner: _Owner, label: str | None, model: str | None) -> _Owner:
+    def _announce(self, group: Group, line: Line, label: str | None, model: str | None) -> _Owner:
         """A supervisor says what it is about to start."""
         arguments = line.pattern.effects.get("load", {})
         children = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
@@ -533,11 +537,11 @@ class _Machine:
                 self._end(load, line, "aborted")
         process = self._new_process(group, line, parent=self._supervisor(group, line))
         process.label = label
-        load = self._open(process, line, model)
-        load.label = label
-        load.announced_by_parent = True
-        group.current = load
-        return _Owner(process, load, Scope.EXACT, "announced by its supervisor")
+        announced = self._open(process, line, model)
+        announced.label = label
+        announced.announced_by_parent = True
+        group.current = announced
+        return _Owner(process, announced, Scope.EXACT, "announced by its supervisor")
 
     def _supervisor(self, group: Group, line: Line) -> Process:
         """The process that writes untagged under the line's program: a supervisor, or the only writer."""
@@ -583,7 +587,7 @@ class _Machine:
             load.label = load.label or (None if label is None else str(label))
             load.process.label = None if key is None else str(key)
             return _Owner(load.process, load, Scope.EXACT, "spawned by its supervisor")
-        announced = self._announce(group, line, owner, None if label is None else str(label), None)
+        announced = self._announce(group, line, None if label is None else str(label), None)
         assert announced.load is not None
         announced.load.spawned = True
         announced.load.process.label = None if key is None else str(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .answer import Option, Question
 from .ask_loads import loads
+from .ask_spec import spec
 from .ask_swaps import swaps
 
 __all__ = ["OPTIONS", "QUESTIONS"]
@@ -11,6 +12,10 @@ __all__ = ["OPTIONS", "QUESTIONS"]
 QUESTIONS: dict[str, tuple[Question, str]] = {
     "loads": (loads, "List the model loads: when each began, got ready and ended, and how."),
     "swaps": (swaps, "Tell which models took each other's place, how often, at what cost, and what would stop it."),
+    "spec": (
+        spec,
+        "Say which loads speculate, how much of what they draft is accepted, and which lines are not theirs.",
+    ),
 }
 
 OPTIONS: dict[str, tuple[Option, ...]] = {

@@ -150,6 +150,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         *evidence.measured.devices,
         *evidence.measured.measures,
         *evidence.measured.runtimes,
+        *evidence.measured.peaks,
         *evidence.measured.cards,
     ):
         rows[row.table].append(dict(vars(row)))

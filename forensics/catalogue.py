@@ -62,6 +62,7 @@ class Prefix:
     level: str | None = None
     present: bool = False
     who: str | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Grammar:
     regex: re.Pattern[str]
     tag: str | None
     who: str | None
+    device: str | None
     clock: str | None
     level: str | None
     members: str
@@ -138,6 +140,7 @@ class Grammar:
             level=level,
             present=bool(clock or level),
             who=groups.get(self.who) if self.who else None,
+            device=groups.get(self.device) if self.device else None,
         )
 
 
@@ -164,6 +167,7 @@ class Pattern:
     units: Mapping[str, str]
     unit_groups: Mapping[str, str]
     places: int
+    sums: Mapping[str, tuple[str, ...]]
     constants: Mapping[str, Any]
     from_record: Mapping[str, str]
     keys: frozenset[str]
@@ -211,6 +215,18 @@ class Pattern:
                 return None  # counted by the scan as a hit without a match
             if bound:
                 bounds[name] = bound
+        for name, parts in self.sums.items():
+            try:
+                terms = [
+                    _convert(groups[part], self.fields[name], self.units.get(name), self.places)
+                    for part in parts
+                    if groups[part] is not None
+                ]
+            except ValueError:
+                return None
+            values[name] = sum(value for value, _ in terms)
+            if any(bound for _, bound in terms):
+                bounds[name] = sum(bound for _, bound in terms)
         for name, source in self.from_record.items():
             text = (record_fields or {}).get(source)
             if text is None:
@@ -371,6 +387,8 @@ def _compile(where: str, regex: str) -> re.Pattern[str]:
 
 
 def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
+    raw = dict(raw)
+    device = raw.pop("device", None)
     regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
     if "message" not in regex.groupindex:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
@@ -381,6 +399,7 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
         regex=regex,
         tag=raw.get("tag"),
         who=raw.get("who"),
+        device=device,
         clock=raw.get("clock"),
         level="level" if "level" in regex.groupindex else None,
         members=raw.get("members", "process"),
@@ -409,7 +428,7 @@ def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
 
 PATTERN_KEYS = frozenset(
     "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed sample "
-    "never role bulk note places".split()
+    "never role bulk note places sum".split()
 )
 ALLOCATING = frozenset({"item"})
 
@@ -470,6 +489,8 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
                 raise CatalogueError(f"{where}: unknown kind {value!r}; known: {', '.join(Kind)}")
             constants[name_] = Kind(value)
     given = groups | set(constants) | set(from_record)
+    sums = _sums(where, raw.get("sum", {}), fields_of, groups & keys)
+    given |= set(sums)
     for one in fields_of.values():
         if not one.optional and one.name not in given and not _has_default(event, one.name):
             raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
@@ -496,6 +517,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         units=units,
         unit_groups=unit_groups,
         places=int(raw.get("places", 0)),
+        sums=sums,
         constants=constants,
         from_record=from_record,
         keys=keys,
@@ -510,6 +532,22 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         nevers=tuple(one["line"] for one in raw.get("never", ())),
         where=where,
     )
+
+
+def _sums(
+    where: str, raw: Mapping[str, Iterable[str]], fields_of: Mapping[str, Field], declared: set[str]
+) -> dict[str, tuple[str, ...]]:
+    """Check the fields that are sums of captured groups."""
+    sums = {name: tuple(parts) for name, parts in raw.items()}
+    for name, parts in sums.items():
+        if name not in fields_of:
+            raise CatalogueError(f"{where}: sum for {name!r}, which is no field of the event")
+        for part in parts:
+            if part not in declared:
+                raise CatalogueError(
+                    f"{where}: the sum of {name!r} has the group {part!r}: capture it and declare it in keys"
+                )
+    return sums
 
 
 def _has_default(event: type[Event], name: str) -> bool:

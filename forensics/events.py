@@ -268,7 +268,6 @@ class MemoryProfiled(Event):
     allocated_bytes: Annotated[int | None, "Held by the allocator."] = None
     reserved_bytes: Annotated[int | None, "Reserved by the allocator and not allocated."] = None
     free_after_bytes: Annotated[int | None, "Free at the line's own moment, later than when the engine began."] = None
-    graphs_estimated_bytes: Annotated[int | None, "CUDA graphs as estimated before the capture."] = None
     device: Annotated[str | None, "Device of the account."] = None
 
 

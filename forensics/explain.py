@@ -142,12 +142,14 @@ def _devices(connection: duckdb.DuckDBPyConnection, load_id: str, moment: str, c
     rows = fetch(
         connection,
         """
-        SELECT * FROM vram_items
-        WHERE load_id = ? AND (moment IN (?, 'log') OR device NOT IN (
-            SELECT device FROM measure WHERE load_id = vram_items.load_id AND moment = ?))
-        QUALIFY row_number() OVER (PARTITION BY device, part, kind, basis ORDER BY moment = ? DESC, moment) = 1
+        WITH chosen AS (
+            -- The moment asked for; a device that nothing measured then is shown as its log has it.
+            SELECT device, arg_min(moment, CASE moment WHEN ? THEN 0 WHEN 'log' THEN 1 ELSE 2 END) AS moment
+            FROM vram_moments WHERE load_id = ? GROUP BY device
+        )
+        SELECT vram_items.* FROM vram_items JOIN chosen USING (device, moment) WHERE load_id = ?
         """,
-        [load_id, moment, moment, moment],
+        [moment, load_id, load_id],
     )
     about = {
         row["device"]: row
@@ -398,7 +400,8 @@ def evidence(connection: duckdb.DuckDBPyConnection, cited: set[str]) -> dict[str
         SELECT measure.line_id, sample.source_id, digest, sample."offset", sample.length, sample.at_us, measure.load_id,
             sample.text
         FROM (SELECT line_id, load_id, card_id, pid, at_us FROM measure
-              UNION SELECT line_id, load_id, NULL, NULL, NULL FROM runtime WHERE line_id IS NOT NULL) AS measure
+              UNION SELECT line_id, load_id, NULL, NULL, NULL FROM runtime WHERE line_id IS NOT NULL
+              UNION SELECT line_id, load_id, NULL, NULL, NULL FROM profile_peak) AS measure
         JOIN (
             SELECT line_id, source_id, "offset", length, at_us, text FROM telemetry_row
         ) AS sample USING (line_id)

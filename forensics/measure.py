@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
 from .clocks import elapsed_us
+from .events import PoolSized
 from .lives import Group, Load, Process, content_id
 from .places import Joined, Place, card_of, place_of
-from .rows import CardRow, DeviceRow, MeasureRow, RuntimeRow
+from .rows import CardRow, DeviceRow, MeasureRow, ProfilePeakRow, RuntimeRow
 from .scan import Line
 from .telemetry import Card, Holder, HolderSample, Join, Telemetry, load_window
 from .units import MIB
@@ -29,6 +30,7 @@ class Measured:
     devices: list[DeviceRow] = field(default_factory=list)
     measures: list[MeasureRow] = field(default_factory=list)
     runtimes: list[RuntimeRow] = field(default_factory=list)
+    peaks: list[ProfilePeakRow] = field(default_factory=list)
     cards: list[CardRow] = field(default_factory=list)
 
 
@@ -187,6 +189,7 @@ def measure(
             if joined.card is not None:
                 _measure_device(found, load, device, joined, join, telemetry, at_us, loads)
                 _runtime(found, load, device, joined, catalogue)
+                _profile_peak(found, load, device, joined)
             elif any(item.mark == "counted" for item in load.items):
                 _calibrated(found, load, device, None, catalogue)
     return found
@@ -362,6 +365,36 @@ def _asleep(load: Load) -> list[tuple[int, int]]:
     if since is not None:
         spans.append((since, 1 << 62))
     return spans
+
+
+def _profile_peak(found: Measured, load: Load, device: str, joined: Joined) -> None:
+    """The highest sample before the engine's line that sizes its pool: weights, runtime and the peak of profiling."""
+    sized = next(
+        (
+            one.time_us
+            for one in load.process.group.lines
+            if one.order > load.begun.order and one.pattern.event is PoolSized and one.time_us is not None
+        ),
+        None,
+    )
+    if sized is None or load.begun.time_us is None:
+        return
+    samples = [
+        sample
+        for holder in joined.holders
+        for sample in holder.between(load.begun.time_us, sized)
+        if sample.used is not None
+    ]
+    if samples:
+        peak = max(samples, key=lambda one: one.used or 0)
+        found.peaks.append(
+            ProfilePeakRow(
+                load_id=load.load_id,
+                device=device,
+                peak_bytes=peak.used or 0,
+                line_id=telemetry_line_id(peak.source, peak.offset),
+            )
+        )
 
 
 def _runtime(found: Measured, load: Load, device: str, joined: Joined, catalogue: Catalogue) -> None:

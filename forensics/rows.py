@@ -224,6 +224,17 @@ class MeasureRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProfilePeakRow(Row):
+    """The most that a process held on a card while its engine was profiled, before its cache pool was made."""
+
+    table: ClassVar[str] = "profile_peak"
+    load_id: Annotated[str, "Load."]
+    device: Annotated[str, "Device."]
+    peak_bytes: Annotated[int, "Highest sample between the begin of the load and the line that sizes the pool."]
+    line_id: Annotated[str, "Evidence: the row of telemetry."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class RuntimeRow(Row):
     """What a bare process holds on a card that no line names."""
 
@@ -280,6 +291,7 @@ ROW_TYPES: tuple[type[Row], ...] = (
     CardSampleRow,
     HolderSampleRow,
     MeasureRow,
+    ProfilePeakRow,
     RuntimeRow,
     UnreadRow,
     CountRow,

@@ -294,17 +294,20 @@ class _Machine:
         """A process of a start that has several: known by its tag, else by being the only start that can write."""
         if tag is not None and tag in group.members:
             process = group.members[tag]
+            self._bind(process, line)
             scope = Scope.EXACT if line.stream.trusted or self._sole(group, process) else Scope.INFERRED
             return self._inside(process, line, scope, "tag of the line")
         program = line.pattern.program
         alive = [one for one in group.processes if one.program == program and (one.load is None or one.load.open)]
-        starting = [one for one in alive if one.load is None or one.load.ready is None]
-        if tag is not None and len(alive) > 1 and len(starting) == 1:
-            alive = starting
+        if tag is not None:
+            alive = [one for one in alive if self._has_room(one, line)]
+            starting = [one for one in alive if one.load is None or one.load.ready is None]
+            alive = starting if len(alive) > 1 and len(starting) == 1 else alive
         if len(alive) == 1:
             process = alive[0]
             if tag is not None:
                 group.members[tag] = process
+                self._bind(process, line)
                 return self._inside(process, line, Scope.INFERRED, "only start that can have this member")
             return self._inside(process, line, Scope.INFERRED, "only start of its stream")
         if not alive:
@@ -314,9 +317,26 @@ class _Machine:
             process = self._new_process(group, line)
             if tag is not None:
                 group.members[tag] = process
+                self._bind(process, line)
             return self._inside(process, line, Scope.INFERRED, "first line of its start")
         loads = tuple(one.load for one in alive if one.load)
         return _Owner(None, None, Scope.AMBIGUOUS, "several starts could have written it", loads)
+
+    def _bind(self, process: Process, line: Line) -> None:
+        """Note what a member calls itself: of each name with a rank, a start has one."""
+        tag, who = line.prefix.tag, line.prefix.who
+        if tag is not None and (who is not None or tag not in process.members):
+            process.members[tag] = who or process.members.get(tag, "")
+
+    def _has_room(self, process: Process, line: Line) -> bool:
+        """Whether a start can have another member of that name: names with a rank or role are taken once.
+
+        A worker that has not been given its rank yet goes by a bare name, which any number of them share.
+        """
+        who = line.prefix.who
+        if who is None or who not in process.members.values():
+            return True
+        return "load" not in line.pattern.effects and not any(character.isdigit() for character in who)
 
     def _sole(self, group: Group, process: Process) -> bool:
         return all(one is process for one in group.processes if one.program == process.program)
@@ -448,7 +468,7 @@ class _Machine:
         load = self._open(process, line, model)
         if line.prefix.tag is not None and self.programs[process.program].grammar.tag_is == "member":
             group.members[line.prefix.tag] = process
-            process.members[line.prefix.tag] = line.prefix.tag
+            self._bind(process, line)
         return _Owner(process, load, owner.scope, owner.rule)
 
     def _next_start(self, group: Group, line: Line) -> Process:
@@ -828,7 +848,7 @@ class _Machine:
                 reason = arguments["map"].get(str(captured.get(arguments.get("from", ""))), reason)
             for process in group.processes:
                 load = process.load
-                if process.ended is None:
+                if process.ended is None and (load is None or load.ended is None or load.end_reason == "sleep"):
                     process.ended = line
                 if load is None:
                     continue

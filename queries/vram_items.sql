@@ -14,36 +14,28 @@
 -- basis       VARCHAR  measured, logged, derived, estimated or inferred.
 -- lines       VARCHAR  Evidence: line ids, separated by blanks.
 -- note        VARCHAR  What to know about it.
-WITH places AS (
-    SELECT DISTINCT load_id, device, place FROM vram_ledger
-    UNION
-    SELECT DISTINCT load_id, device, 'card' FROM measure
-    UNION
-    SELECT DISTINCT load_id, device, 'card' FROM runtime
-),
-moments AS (
-    SELECT places.load_id, places.device, places.place, coalesce(measure.moment, 'log') AS moment
-    FROM places
-    LEFT JOIN measure USING (load_id, device)
-),
-ledger AS (
+WITH ledger AS (
     SELECT
         moments.load_id, moments.moment, moments.device, moments.place, ledger.part, ledger.kind, ledger.size_bytes,
         ledger.size_bytes - ledger.bound_bytes AS low_bytes, ledger.size_bytes + ledger.bound_bytes AS high_bytes,
         ledger.basis, ledger.lines,
         CASE WHEN ledger.basis = 'derived' THEN 'printed once for several cards: the share of each' END AS note
-    FROM moments
+    FROM vram_moments AS moments
     JOIN vram_ledger AS ledger USING (load_id, device)
+    -- A load that sleeps inside its life has given its ledger back.
+    WHERE moments.phase IS DISTINCT FROM 'asleep'
 ),
 runtimes AS (
     SELECT
         moments.load_id, moments.moment, moments.device, moments.place, 'runtime' AS part, 'runtime' AS kind,
         runtime.size_bytes, runtime.low_bytes, runtime.high_bytes, runtime.basis, runtime.line_id AS lines,
         runtime.origin AS note
-    FROM moments
+    FROM vram_moments AS moments
     JOIN runtime USING (load_id, device)
 )
 SELECT * FROM ledger
+UNION ALL BY NAME
+SELECT * FROM pool_items
 UNION ALL BY NAME
 SELECT * FROM runtimes
 ORDER BY load_id, moment, device, part, kind

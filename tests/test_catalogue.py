@@ -280,3 +280,45 @@ def test_a_dropped_zero_widens_no_bound() -> None:
     (program,) = load_programs([("toy.toml", GOOD.replace("unit.size_bytes", "places = 2\nunit.size_bytes"))])
     bounds = [program.patterns[0].match(f"CUDA0 weights = {text} MiB") for text in ("1.5", "1.50", "1.500")]
     assert [one.bounds["size_bytes"] for one in bounds if one is not None] == [5243, 5243, 524]
+
+
+SUM = GOOD.replace("(?P<size_bytes>[\\d.]+) MiB$'", "(?P<k>[\\d.]+) MiB(?: \\+ (?P<v>[\\d.]+) MiB)?$'").replace(
+    "unit.size_bytes", 'keys = ["k", "v"]\nsum.size_bytes = ["k", "v"]\nunit.size_bytes'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "size_bytes", "bound"),
+    [
+        ("CUDA0 weights = 1.50 MiB + 0.50 MiB", 2097152, 10486),
+        ("CUDA0 weights = 1.50 MiB", 1572864, 5243),
+    ],
+)
+def test_a_field_may_be_the_sum_of_what_a_line_lists(line: str, size_bytes: int, bound: int) -> None:
+    (program,) = load_programs([("toy.toml", SUM)])
+    matched = program.patterns[0].match(line)
+    assert matched is not None
+    assert matched.event.size_bytes == size_bytes  # type: ignore[attr-defined]
+    assert matched.bounds == {"size_bytes": bound}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('sum.size_bytes = ["k", "v"]', 'sum.sizes = ["k", "v"]', "sum for 'sizes', which is no field"),
+        ('sum.size_bytes = ["k", "v"]', 'sum.size_bytes = ["k", "w"]', "has the group 'w'"),
+    ],
+)
+def test_a_wrong_sum_is_refused_by_name(old: str, new: str, message: str) -> None:
+    assert old in SUM
+    with pytest.raises(CatalogueError, match=r"toy\.toml") as caught:
+        load_programs([("toy.toml", SUM.replace(old, new, 1))])
+    assert message in str(caught.value)
+
+
+def test_a_grammar_may_name_the_device_of_its_writer() -> None:
+    grammar = "[grammar]\nregex = '^(?:\\(TP(?P<rank>\\d+)\\) )?(?P<message>.*)$'\ndevice = \"rank\"\n[[pattern]]"
+    (program,) = load_programs([("toy.toml", GOOD.replace("[[pattern]]", grammar, 1))])
+    prefix = program.grammar.split("(TP3) CUDA0 weights = 1.50 MiB")
+    assert prefix is not None
+    assert prefix.device == "3"

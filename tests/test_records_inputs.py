@@ -7,13 +7,14 @@ import gzip
 import hashlib
 import io
 import lzma
+import os
 import sys
 from pathlib import Path
 
 import pytest
 from reading import read
 
-from forensics.records import Block, CardSamples, HolderSamples, Options, Problem, Source, read_inputs
+from forensics.records import Block, CardSamples, HolderSamples, Options, Problem, Source, contents, read_inputs
 
 
 def names(parts: list[Block | CardSamples | HolderSamples | Source]) -> list[tuple[str, str, int]]:
@@ -159,11 +160,22 @@ def test_zstd_without_its_module_is_an_error_with_the_remedy(tmp_path: Path, mon
     assert source.problems == [Problem("f", "error", what, "pip install zstandard, or unpack it", 0)]
 
 
-def test_a_link_to_nowhere_and_a_folder_link_are_named(tmp_path: Path) -> None:
+def test_links_and_pipes_in_a_folder_are_named(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "gone")
     (tmp_path / "b").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "c")
     sources = [part for part in read_inputs([tmp_path]) if isinstance(part, Source)]
     assert [(source.name, source.problems[0].what) for source in sources] == [
         (f"{tmp_path}/a", "it cannot be read: no such file or directory"),
         (f"{tmp_path}/b", "a link to a folder is not followed"),
+        (f"{tmp_path}/c", "it is no regular file and was passed over"),
     ]
+
+
+def test_cited_bytes_can_be_read_again(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress("one\ntwo\n".encode("utf-16")))
+    block, source = read_inputs([tmp_path / "a.gz"])
+    assert isinstance(block, Block)
+    assert isinstance(source, Source)
+    again = b"".join(contents(tmp_path / "a.gz"))
+    assert [again[at : at + size] for at, size in zip(block.offsets, block.lengths, strict=True)] == [b"one", b"two"]

@@ -56,6 +56,24 @@ def test_times_since_boot_are_no_times_of_day(tmp_path: Path) -> None:
     assert source.problems == [Problem("f", "note", what, "export again with journalctl -o export")]
 
 
+def test_kernel_messages_alone_are_the_kernels(tmp_path: Path) -> None:
+    kernel = Stream("f", identifier="kernel", kernel=True)
+    records, _, source = read(
+        tmp_path, b"[    1.607123] NVRM: loading\n[ 1606.987223] NVRM: Xid (PCI:0000:01:00): 31\n"
+    )
+    assert [(record.message, record.time, record.stream) for record in records] == [
+        (b"NVRM: loading", NO_TIME, kernel),
+        (b"NVRM: Xid (PCI:0000:01:00): 31", NO_TIME, kernel),
+    ]
+    assert source.format == "dmesg"
+
+
+def test_kernel_messages_with_their_time_of_day_are_dated(tmp_path: Path) -> None:
+    line = b"[Fri Sep 18 09:19:30 2026] NVRM: Xid (PCI:0000:01:00): 31\n"
+    records, _, _ = read(tmp_path, line, Options(tz=ZoneInfo("Europe/Berlin")))
+    assert [(record.message, record.time) for record in records] == [(b"NVRM: Xid (PCI:0000:01:00): 31", T)]
+
+
 def test_indented_lines_belong_to_the_message_before_them(tmp_path: Path) -> None:
     prefix = b"2026-09-18T09:19:30+0200 gpu01 llm-server[4712]: "
     content = prefix + b"Traceback:\n" + b" " * len(prefix) + b"  File\n" + prefix + b"next\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forensics.records import NO_TIME, Block, Options, Problem, Source, Stream, read_inputs
@@ -85,6 +85,7 @@ awkward = st.lists(
 
 
 @settings(deadline=None)
+@example(content=b"\r\r\r\n", block_bytes=1, line_bytes=1)
 @given(content=awkward, block_bytes=st.integers(1, 64), line_bytes=st.integers(1, 60))
 def test_reading_in_pieces_equals_reading_at_once(content: bytes, block_bytes: int, line_bytes: int) -> None:
     at_once, whole = records(content, len(content) + 1, line_bytes)

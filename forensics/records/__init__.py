@@ -2,7 +2,7 @@
 
 from forensics.records.block import NO_TIME, Block, CardSamples, Digest, HolderSamples, Problem, Source, Stream
 from forensics.records.options import Options
-from forensics.records.read import read_inputs
+from forensics.records.read import contents, read_inputs
 
 __all__ = [
     "NO_TIME",
@@ -14,5 +14,6 @@ __all__ = [
     "Problem",
     "Source",
     "Stream",
+    "contents",
     "read_inputs",
 ]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from forensics.records.journal_text import style_of
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
-from forensics.records.smi_csv import Column, header_of, infer_columns
+from forensics.records.smi_columns import Column, header_of, infer_columns
 from forensics.records.smi_table import is_table
 
 __all__ = ["Format", "detect"]

@@ -21,7 +21,7 @@ __all__ = ["read_journal_json"]
 def read_journal_json(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
     """Yield the messages of all entries; the whole line of an entry is cited for each."""
     collector = Collector(source)
-    numbers: dict[tuple[str | None, ...], int] = {}
+    numbers: dict[tuple[object, ...], int] = {}
     broken = silent = unprinted = undated = 0
     first_broken: int | None = None
     first_unprinted: int | None = None
@@ -51,7 +51,6 @@ def read_journal_json(source: Source, pieces: Iterator[bytes], options: Options)
                 time = NO_TIME
                 undated += 1
             fields: dict[str, str] | None = None
-            key = tuple(map(_text, map(get, STREAM_FIELDS)))
             stream: int | None = None
             if get("_TRANSPORT") == "journal":
                 everything = {name: _text(value) for name, value in entry.items()}
@@ -59,9 +58,13 @@ def read_journal_json(source: Source, pieces: Iterator[bytes], options: Options)
                     fields = manager_fields(everything)
                     stream = collector.stream(stream_of(source.name, everything))
             if stream is None:
-                stream = numbers.get(key)
+                key = tuple(map(get, STREAM_FIELDS))
+                try:
+                    stream = numbers.get(key)
+                except TypeError:  # a value in an array
+                    key = tuple(map(_text, key))
                 if stream is None:
-                    named = dict(zip(STREAM_FIELDS, key, strict=True))
+                    named = dict(zip(STREAM_FIELDS, map(_text, key), strict=True))
                     stream = numbers[key] = collector.stream(stream_of(source.name, named))
             cursor = _text(get("__CURSOR"))
             for message in messages:
@@ -119,5 +122,7 @@ def _is_bytes(value: list[object]) -> bool:
 
 def _text(value: object) -> str | None:
     """The first value of a field that names something."""
+    if value is None or (isinstance(value, str) and value.isascii()):
+        return value
     found = _values(value)
     return found[0].decode("utf-8", "replace") if found and found[0] is not None else None

@@ -74,11 +74,15 @@ def read_docker_json(source: Source, pieces: Iterator[bytes], options: Options) 
             piece = piece.removesuffix(b"\n")
             out = entry.get("stream")
             out = out if isinstance(out, str) else None
-            joined = open_lines.pop(out, None)
+            joined = open_lines.pop(out, None) if open_lines else None
             if joined is None:
                 printed = entry.get("time")
                 found = _ISO.fullmatch(printed.encode()) if isinstance(printed, str) else None
                 time = (from_iso(found) if found is not None else None) or NO_TIME
+                if whole and len(piece) <= options.line_bytes:
+                    offset = chunk.base + start
+                    collector.add(piece, offset=offset, length=end - start, time=time, stream=stream)
+                    continue
                 joined = Joined(piece, chunk.base + start, chunk.base + end, time, options.line_bytes)
             else:
                 joined.add(piece, chunk.base + end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from forensics.records.prefixed import read_prefixed
 from forensics.records.smi_csv import read_smi_csv
 from forensics.records.smi_table import read_smi_table
 
-__all__ = ["read_inputs"]
+__all__ = ["contents", "read_inputs"]
 
 Progress = Callable[[int, int], None]
 
@@ -84,37 +85,38 @@ def _expand(given: str | Path) -> Iterator[_Input]:
     if name == "-":
         yield _Input("-", None)
         return
-    path = Path(given)
-    if not path.is_dir():
-        yield _file(name, path)
+    first = _look(Path(given), name)
+    if first is not None:
+        yield first
         return
     errors: list[OSError] = []
-    for folder, folders, files in os.walk(path, onerror=errors.append):
+    for folder, folders, files in os.walk(given, onerror=errors.append):
         folders.sort()
-        inside = Path(folder)
-        for file in sorted(files):
-            member = inside / file
-            if member.is_file() or member.is_symlink():
-                yield _file(str(member), member)
-            else:
-                problem = Problem(str(member), "note", "it is no regular file and was passed over")
-                yield _Input(str(member), member, problem=problem)
-        for linked in folders:
-            member = inside / linked
-            if member.is_symlink():
-                problem = Problem(str(member), "note", "a link to a folder is not followed", "give that folder itself")
-                yield _Input(str(member), member, problem=problem)
+        for file in sorted((*files, *folders)):
+            path = Path(folder, file)
+            member = _look(path, str(path), inside=True)
+            if member is not None:
+                yield member
     for error in errors:
         where = str(error.filename)
         yield _Input(where, None, problem=_unreadable(where, error))
 
 
-def _file(name: str, path: Path) -> _Input:
+def _look(path: Path, name: str, *, inside: bool = False) -> _Input | None:
+    """Look at a path; None for a folder, which is walked through. Inside a folder only regular files are opened."""
     try:
         about = path.stat()
+        linked = stat.S_ISLNK(path.lstat().st_mode)
     except OSError as error:
         return _Input(name, path, problem=_unreadable(name, error))
-    return _Input(name, path, about.st_size, about.st_mtime_ns // 1000)
+    problem = None
+    if stat.S_ISDIR(about.st_mode):
+        if not (inside and linked):
+            return None
+        problem = Problem(name, "note", "a link to a folder is not followed", "give that folder itself")
+    elif inside and not stat.S_ISREG(about.st_mode):
+        problem = Problem(name, "note", "it is no regular file and was passed over")
+    return _Input(name, path, about.st_size if problem is None else 0, about.st_mtime_ns // 1000, problem)
 
 
 def _unreadable(name: str, error: OSError) -> Problem:
@@ -136,18 +138,21 @@ def _read(
         for _ in pieces:  # its digest is part of the case all the same
             pass
         return
-    again = None if path is None or not path.is_file() else lambda: _again(path, source.name, options)
+    again = None if path is None or not path.is_file() else lambda: contents(path, options)
     yield from _readers(found, source, pieces, options, again)
 
 
-def _again(path: Path, name: str, options: Options) -> Iterator[bytes]:
-    """The content of a file once more, without a word about what the first reading says anyway."""
+def contents(path: Path, options: Options | None = None) -> Iterator[bytes]:
+    """Yield the bytes that offsets and digests of a source address: decompressed, UTF-16 as UTF-8.
+
+    It ends where reading fails, without a word: `read_inputs` has said why.
+    """
     try:
         stream = path.open("rb", buffering=0)
     except OSError:
         return
     with stream:
-        yield from content(stream, Source(name, "again"), options, lambda _: None)
+        yield from content(stream, Source(str(path), "contents"), options or Options(), lambda _: None)
 
 
 def _set_aside(source: Source, found: Format) -> None:
@@ -178,7 +183,7 @@ def _readers(
             yield from read_smi_table(source, pieces, options)
         case "nvidia-smi-csv":
             yield from read_smi_csv(source, pieces, options, found.columns)
-        case name if name.startswith("journal-short"):
+        case name if name.startswith(("journal-short", "dmesg")):
             yield from read_journal_text(source, pieces, options, name, again)
         case _:
             yield from read_text(source, pieces, options.line_bytes)

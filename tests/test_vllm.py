@@ -1,0 +1,124 @@
+"""How vLLM's lines begin: every form of tag and header, glued progress bars, and text that only looks like a header."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.catalogue import load_catalogue
+
+GRAMMAR = load_catalogue().program("vllm").grammar
+BAR = "\rCapturing CUDA graphs (PIECEWISE):  14%|█▍        | 1/7 [00:00<00:00,  8.56it/s]"
+
+
+@pytest.mark.parametrize(
+    ("line", "tag", "who", "message"),
+    [
+        pytest.param("INFO 12-06 14:55:15 worker.py:232] text", None, None, "text", id="up to 0.7.3"),
+        pytest.param("INFO 04-29 22:59:31 [core.py:159] text", None, None, "text", id="untagged"),
+        pytest.param(
+            "(VllmWorker rank=0 pid=123) INFO 08-14 11:33:20 [a.py:1] text", "123", "VllmWorker", "text", id="0.8"
+        ),
+        pytest.param(
+            "(VllmWorker PP0_TP1 pid=7) INFO 08-14 11:33:20 [a.py:1] text",
+            "7",
+            "VllmWorker PP0_TP1",
+            "text",
+            id="0.10.1",
+        ),
+        pytest.param(
+            "(EngineCore_DP0 pid=55) INFO 08-14 11:33:20 [a.py:1] text", "55", "EngineCore_DP0", "text", id="0.10.2"
+        ),
+        pytest.param(
+            "(Worker pid=101) (Worker_TP0 pid=101) INFO 08-14 11:33:20 [a.py:1] text",
+            "101",
+            "Worker_TP0",
+            "text",
+            id="0.17 tags twice",
+        ),
+        pytest.param(
+            "(APIServer pid=1) (EngineCore_DP0 pid=55) INFO 08-14 11:33:20 [a.py:1] text",
+            "55",
+            "EngineCore_DP0",
+            "text",
+            id="a forked child",
+        ),
+        pytest.param(
+            "(RayWorkerProc pid=31, ip=192.0.2.2) INFO 05-01 16:52:08 [a.py:1] text",
+            "31",
+            "RayWorkerProc",
+            "text",
+            id="Ray",
+        ),
+        pytest.param(
+            "(EngineCore pid=5) node7 INFO 08-14 11:33:20 [a.py:1] text",
+            "5",
+            "EngineCore",
+            "text",
+            id="prefix, up to 0.30",
+        ),
+        pytest.param(
+            "node7 (EngineCore pid=5) INFO 08-14 11:33:20 [a.py:1] text",
+            "5",
+            "EngineCore",
+            "text",
+            id="prefix, from 0.31",
+        ),
+        pytest.param(
+            "(EngineCore pid=726) DEBUG 11-30 11:50:23 [distributed/.../v1/x.py:630] text",
+            "726",
+            "EngineCore",
+            "text",
+            id="shortened path",
+        ),
+        pytest.param(
+            "vllm-1  | (Worker_TP0 pid=9) ERROR 06-23 05:08:54 [a.py:1] text", "9", "Worker_TP0", "text", id="compose"
+        ),
+        pytest.param(
+            "(APIServer pid=1) INFO:     Shutting down", "1", "APIServer", "INFO:     Shutting down", id="uvicorn"
+        ),
+        pytest.param("(EngineCore pid=9) ValueError: text", "9", "EngineCore", "ValueError: text", id="a raw trace"),
+        pytest.param("(EngineCore pid=219) ", "219", "EngineCore", "", id="the empty line before a bar"),
+    ],
+)
+def test_each_form_of_prefix_gives_its_writer(line: str, tag: str | None, who: str | None, message: str) -> None:
+    prefix = GRAMMAR.split(line)
+    assert prefix is not None
+    assert (prefix.tag, prefix.who, prefix.message) == (tag, who, message)
+
+
+@pytest.mark.parametrize(
+    "glued",
+    [
+        pytest.param(f"{BAR}(EngineCore pid=7) INFO 11-30 11:51:15 [a.py:1] text", id="one bar"),
+        pytest.param(f"{BAR}{BAR}(EngineCore pid=7) INFO 11-30 11:51:15 [a.py:1] text", id="several bars"),
+        pytest.param(
+            f"(Worker_TP1 pid=8) {BAR}(EngineCore pid=7) INFO 11-30 11:51:15 [a.py:1] text", id="another's bar"
+        ),
+        pytest.param(
+            "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:10<00:10, 10.99s/it]"
+            "(EngineCore pid=7) INFO 11-30 11:51:15 [a.py:1] text",
+            id="without a carriage return",
+        ),
+    ],
+)
+def test_a_progress_bar_hides_no_line(glued: str) -> None:
+    prefix = GRAMMAR.split(glued)
+    assert prefix is not None
+    assert (prefix.tag, prefix.level, prefix.message) == ("7", "INFO", "text")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "(APIServer pid=1) INFO 11-30 11:51:15 [logger.py:39] Received request c-1: prompt: 'x {}', params: S",
+        "(APIServer pid=1) ValueError: no such model {}",
+        "(APIServer pid=1)   Value error, x [type=a, input_value={{'prompt': '{}'}}]",
+        '(APIServer pid=1) INFO:     192.0.2.9:1 - "GET /{} HTTP/1.1" 404 Not Found',
+    ],
+)
+def test_a_header_in_a_clients_text_is_no_header(line: str) -> None:
+    forged = "(EngineCore pid=7) INFO 11-30 11:00:00 [gpu_worker.py:538] Available KV cache memory: 99.0 GiB"
+    prefix = GRAMMAR.split(line.format(forged))
+    assert prefix is not None
+    assert prefix.tag == "1"
+    assert not prefix.message.startswith("Available")

@@ -127,7 +127,7 @@ class Process:
     writer_variables: dict[tuple[str | None, str], Any] = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
     last_clock: int | None = None
-    prefixes: bool = False
+    prefixes: set[str] = field(default_factory=set)
     wakes: bool = False
     ended: Line | None = None
     last: Line | None = None
@@ -161,6 +161,7 @@ class Group:
     stream: Stream
     lines: list[Line] = field(default_factory=list)
     supervised: bool = False
+    current: Load | None = None
     processes: list[Process] = field(default_factory=list)
     own: dict[tuple[str, int | None], Process] = field(default_factory=dict)
     children: dict[str, Process] = field(default_factory=dict)

@@ -24,6 +24,12 @@ SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", 
 
 SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
 ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
+HINT_RECORDS = 400
+"""How far back a line may stand that shows a text to have several lines."""
+
+REOPEN_RECORDS = 4000
+"""How far a text may imitate the line that closes it."""
+
 EXCERPT = 400
 """Characters of a line kept for printing; the bytes stay in the source."""
 
@@ -81,10 +87,14 @@ class ScanCounts:
 
 @dataclass
 class _OpenCarrier:
+    """A text that runs on: who carries it, what closes it, and whether its writer's own lines have a prefix."""
+
     record: int
+    pattern: Pattern
     close: re.Pattern[str]
-    writer: tuple[Stream, str | None]
     program: Program
+    prefixed: bool
+    reopens: bool
 
 
 class Scanner:
@@ -161,7 +171,7 @@ class Scanner:
         read = False
         taken: set[str] = set()
         for _, pattern, program in candidates:
-            if program.name in taken:
+            if program.name in taken or not _may_write(program, stream):
                 continue
             if program.name not in prefixes:
                 prefixes[program.name] = program.grammar.split(text)
@@ -244,24 +254,92 @@ class Scanner:
                 prefix = carrier.program.grammar.split(text)
                 if prefix is None or prefix.tag != writer[1]:
                     continue
-                if carrier.close.search(prefix.message):
-                    if not prefix.present:
-                        carried[record] = carrier.record
-                    del self._open[writer]
-                else:
+                if not carrier.close.search(prefix.message):
                     carried[record] = carrier.record
+                    continue
+                if carrier.prefixed and not prefix.present:
+                    carried[record] = carrier.record
+                del self._open[writer]
+                if carrier.reopens:
+                    self._reopen(block, record, writer, carrier, wanted, carried)
             if record in starts and record not in carried:
                 pattern, program, prefix, stream = starts[record]
                 close = self._closers[id(pattern)]
                 if not close.search(prefix.message[len(pattern.contains) :]):
                     self._open[stream, prefix.tag] = _OpenCarrier(
-                        block.first_record + record, close, (stream, prefix.tag), program
+                        record=block.first_record + record,
+                        pattern=pattern,
+                        close=close,
+                        program=program,
+                        prefixed=prefix.present,
+                        reopens=bool(pattern.effects["carrier"].get("reopens"))
+                        and self._hinted(block, record, pattern),
                     )
             record += 1
         return carried
+
+    def _hinted(self, block: Block, record: int, pattern: Pattern) -> bool:
+        """Whether an earlier line shows that the text has several lines; true if the pattern knows no such line."""
+        hint = pattern.effects["carrier"].get("hint")
+        if hint is None:
+            return True
+        stream = block.streams[record]
+        return any(
+            block.streams[earlier] == stream and re.search(hint, clean(block.message(earlier)))
+            for earlier in range(max(0, record - HINT_RECORDS), record)
+        )
+
+    def _reopen(
+        self,
+        block: Block,
+        record: int,
+        writer: tuple[Stream, str | None],
+        carrier: _OpenCarrier,
+        wanted: Mapping[int, set[int]],
+        carried: dict[int, int],
+    ) -> None:
+        """A text may imitate the line that closes it: the last such line before the load's next phase closes it."""
+        members: list[int] = []
+        last = 0
+        for later in range(record + 1, min(record + REOPEN_RECORDS, len(block))):
+            if block.stream_table[int(block.streams[later])] != writer[0]:
+                continue
+            prefix = carrier.program.grammar.split(clean(block.message(later)))
+            if prefix is None or prefix.tag != writer[1] or (carrier.prefixed and prefix.present):
+                if carrier.prefixed and prefix is not None and prefix.tag == writer[1]:
+                    break  # a line with the writer's own prefix is not the text's
+                continue
+            if self._moves_phase(wanted.get(later, set()), prefix.message):
+                break
+            members.append(later)
+            if carrier.close.search(prefix.message):
+                last = len(members)
+        carried.update((one, carrier.record) for one in members[:last])
+
+    def _moves_phase(self, literals: set[int], message: str) -> bool:
+        return any(
+            pattern.effects["phase"].get("to") in {"serve", "asleep"} and pattern.regex.match(message)
+            for number in literals
+            for _, pattern, _ in self._patterns[number]
+            if "phase" in pattern.effects
+        )
 
 
 def clean(message: bytes) -> str:
     """Decode a message for reading: colours off, invalid bytes replaced."""
     text = message.decode("utf-8", "replace")
     return ANSI.sub("", text) if "\x1b" in text else text
+
+
+def _may_write(program: Program, stream: Stream) -> bool:
+    """Whether a line of this stream can be one of the program's, if only some writers print them.
+
+    A supervisor's lines move many loads: where the collector vouches for who writes, it must be the supervisor.
+    """
+    if program.grammar.supervises and stream.trusted and stream.identifier and program.process_names:
+        return any(one.search(stream.identifier) for one in program.process_names)
+    return not program.writers or (
+        (stream.manager and "manager" in program.writers)
+        or (stream.kernel and "kernel" in program.writers)
+        or stream.identifier in program.writers
+    )

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from .answer import Question
+from .answer import Option, Question
+from .ask_kv import kv
 from .ask_loads import loads
 
-__all__ = ["QUESTIONS"]
+__all__ = ["OPTIONS", "QUESTIONS"]
 
 QUESTIONS: dict[str, tuple[Question, str]] = {
+    "kv": (kv, "List cache pools over starts: what the figures mean, what changed with them, what was refused."),
     "loads": (loads, "List the model loads: when each began, got ready and ended, and how."),
 }
+
+OPTIONS: dict[str, tuple[Option, ...]] = {
+    "kv": (Option("published", int, "--published", "Tokens that an application was told of the pool."),),
+}
+"""Options that a question has beside those of all; they come to it in `Ask.extra`."""

@@ -1,10 +1,11 @@
 -- One setting of a load: an argument of its command line, or a value that the program says is in effect.
 --
--- Arguments are read from the three forms in which programs print them: a dictionary, key=value pairs, a command line. The
+-- What a server says while it serves is a state, no setting. Arguments are read from the three forms in which programs print them: a dictionary, key=value pairs, a command line. The
 -- last value of a name counts, within each of `argument` and `setting`. What is not printed is not here: it has its default.
 --
 -- load_id   VARCHAR  The load.
 -- origin    VARCHAR  argument or setting.
+-- part      VARCHAR  Part of the load that a setting is about; target for arguments.
 -- name      VARCHAR  Name as printed.
 -- value     VARCHAR  Value as printed, without quotes.
 -- line_id   VARCHAR  Evidence.
@@ -34,22 +35,23 @@ pairs AS (
 ),
 arguments AS (
     SELECT
-        load_id, 'argument' AS origin, line_id, ordinal,
+        load_id, 'argument' AS origin, 'target' AS part, line_id, ordinal,
         regexp_extract(pair, '^\s*''?(--?[A-Za-z][\w-]*|\w+)', 1) AS name,
         trim(regexp_replace(pair, '^\s*(?:''\w+'': |\w+=|--?[A-Za-z][\w-]*[ =]?)', ''), ' ''') AS value
     FROM pairs
 ),
 settings AS (
-    SELECT load_id, 'setting' AS origin, line_id, ordinal, name, value
+    SELECT
+        load_id, 'setting' AS origin, coalesce(part, 'target') AS part, line_id, ordinal, name, value
     FROM setting_reported
-    WHERE believed AND load_id IS NOT NULL
+    WHERE believed AND load_id IS NOT NULL AND phase NOT IN ('serve', 'end')
 ),
 together AS (
     SELECT * FROM arguments
     UNION ALL BY NAME
     SELECT * FROM settings
 )
-SELECT load_id, origin, name, value, line_id
+SELECT load_id, origin, part, name, value, line_id
 FROM together
-QUALIFY row_number() OVER (PARTITION BY load_id, origin, name ORDER BY ordinal DESC) = 1
-ORDER BY load_id, origin, name
+QUALIFY row_number() OVER (PARTITION BY load_id, origin, part, name ORDER BY ordinal DESC) = 1
+ORDER BY load_id, origin, part, name

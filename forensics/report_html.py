@@ -142,8 +142,9 @@ def render_html(
     )
 
 
-def render_answer_html(name: str, answer: Answer) -> str:
+def render_answer_html(answer: Answer) -> str:
     """The page of an answer to any other question."""
+    name = label(answer.document, "schema").removeprefix("forensics.").partition("/")[0]
     return _page("answer.html.jinja", title=answer.verdict, name=name, answer=answer)
 
 

@@ -269,9 +269,13 @@ def test_no_absent_or_odd_value_stops_a_page(name: str, data: st.DataObject) -> 
 
 def test_the_answer_to_another_question_is_a_page_of_tables() -> None:
     answer = Answer(
-        {}, "Two <b>loads</b>.", sections=(Section("Loads", ("#>", "model"), (("1", "</td>x"),)),), next="Nothing."
+        {"schema": "forensics.loads/1"},
+        "Two <b>loads</b>.",
+        sections=(Section("Loads", ("#>", "model"), (("1", "</td>x"),)),),
+        next="Nothing.",
     )
-    text = render_answer_html("loads", answer)
+    text = render_answer_html(answer)
+    assert '<p class="eyebrow">loads</p>' in text
     assert "<h1>Two &lt;b&gt;loads&lt;/b&gt;.</h1>" in text
     assert '<th scope="col" class="figure">#</th><th scope="col">model</th>' in text
     assert '<td class="figure">1</td><td>&lt;/td&gt;x</td>' in text

@@ -12,13 +12,17 @@ import duckdb
 from .catalogue import Catalogue
 from .lives import Owned, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
-from .records import Block, CardSamples, HolderSamples, Source, read_inputs
+from .records import Block, CardSamples, HolderSamples, Named, Source, read_inputs
 from .scan import Line, ScanCounts, Scanner
 from .schema import TABLES, arrow_table, ddl
 from .scope import Ownership, assign
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 
 __all__ = ["Evidence", "read_evidence", "store"]
+
+
+YEARLESS = frozenset({"journal-short"})
+"""Formats whose times print no year: when the file was last written says which it is."""
 
 
 @dataclass
@@ -36,7 +40,7 @@ class Evidence:
 
 
 def read_evidence(
-    inputs: Sequence[str | Path],
+    inputs: Sequence[str | Path | Named],
     catalogue: Catalogue,
     *,
     tz_us: int | None = None,
@@ -106,6 +110,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "size_bytes": source.digest.size,
                 "digest": source.digest.root,
                 "records": source.records,
+                "modified_us": source.modified_us if source.format in YEARLESS else None,
             }
         )
         rows["problem"].extend(

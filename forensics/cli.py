@@ -22,10 +22,12 @@ from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown,
 from .asked import OPTIONS, QUESTIONS
 from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
-from .cli_trust import Opening, page_of, register
+from .cli_trust import Opening, asked_for, page_of, register
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
+from .formats import Format
+from .provenance import provenance
 from .question import install, load_questions
 from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
@@ -43,15 +45,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-class Format(StrEnum):
-    """How an answer is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MD = "md"
-    HTML = "html"
 
 
 Inputs = Annotated[
@@ -105,6 +98,7 @@ def explain_vram(
     report = _self_report(self_report)
     only = _which(connection, load)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
+    found |= provenance(connection, asked_for(moment, at_us, self_report, only, _zone(tz), patterns))
     _print(found, output, evidence, load, connection)
     raise typer.Exit(exit_code(found))
 
@@ -313,7 +307,7 @@ def _print(
         render_table(found, Console(highlight=False), evidence=evidence, load=load)
 
 
-register(app, Opening(_open, _moment, _self_report, _which))
+register(app, Opening(_open, _moment, _self_report, _which, _answer))
 
 
 def main() -> None:

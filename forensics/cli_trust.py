@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,8 +15,11 @@ from .asked import QUESTIONS
 from .catalogue import Catalogue
 from .errors import UsageError
 from .explain import document, evidence, exit_code
+from .formats import Format
 from .over_time import over_time
+from .provenance import Asked
 from .report_html import render_html
+from .verify import read_report, verify
 
 __all__ = ["Opening", "page_of", "register"]
 
@@ -34,6 +37,7 @@ class Opening:
     moment: Callable[[str], tuple[str, int | None]]
     self_report: Callable[[str | None], tuple[int, int, str] | None]
     which: Callable[[duckdb.DuckDBPyConnection, str | None], list[str] | None]
+    answer: Callable[[Ask, Answer, Format], None]
 
 
 def register(app: typer.Typer, opening: Opening) -> None:
@@ -62,6 +66,39 @@ def register(app: typer.Typer, opening: Opening) -> None:
         _write(file, page)
         typer.echo(f"{file}: {len(page.encode()) / 1024:.0f} KiB", err=True)
         raise typer.Exit(exit_code(found))
+
+    @app.command("verify")
+    def verify_report(
+        report: Annotated[Path, typer.Argument(help="What explain-vram --format json printed.")],
+        sources: Annotated[
+            Path | None, typer.Option("--sources", help="Folder to look for the sources in, by name and by bytes.")
+        ] = None,
+        output: Annotated[Format, typer.Option("--format", help="How to print the outcome.")] = Format.TABLE,
+    ) -> None:
+        """Derive every number of a report again from the bytes that it cites; exit 4 if any does not hold."""
+        if sources is not None and not sources.is_dir():
+            raise UsageError(f"--sources {sources}: no such folder")
+        answer = verify(read_report(report), beside=report.parent, folder=sources)
+        opening.answer(Ask(duckdb.connect()), answer, output)
+
+
+def asked_for(
+    moment: str,
+    at_us: int | None,
+    self_report: str | None,
+    loads: Sequence[str] | None,
+    tz_us: int | None,
+    patterns: Sequence[Path] | None,
+) -> Asked:
+    """How a report was asked for, to be kept in it."""
+    return Asked(
+        moment,
+        at_us,
+        self_report,
+        None if loads is None else tuple(loads),
+        tz_us,
+        tuple(str(one) for one in patterns or ()),
+    )
 
 
 def page_of(

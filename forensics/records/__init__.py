@@ -2,7 +2,7 @@
 
 from forensics.records.block import NO_TIME, Block, CardSamples, Digest, HolderSamples, Problem, Source, Stream
 from forensics.records.options import Options
-from forensics.records.read import contents, read_inputs
+from forensics.records.read import Named, contents, read_inputs
 
 __all__ = [
     "NO_TIME",
@@ -10,6 +10,7 @@ __all__ = [
     "CardSamples",
     "Digest",
     "HolderSamples",
+    "Named",
     "Options",
     "Problem",
     "Source",

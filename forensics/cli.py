@@ -172,9 +172,12 @@ def _open(
         raise UsageError("no input: give log files, telemetry files or a folder that holds both")
     catalogue = load_catalogue(patterns or ())
     found = read_evidence(inputs, catalogue, tz_us=_zone(tz), at_us=at_us)
+    if not found.sources:
+        raise UsageError(f"{', '.join(inputs)}: there is no file in it; give a server's log or journal, and telemetry")
     for source in found.sources:
         for problem in source.problems:
-            if problem.severity != "note":
+            # A source that gave nothing says why, even where that is no loss: it may be the wrong file.
+            if problem.severity != "note" or not source.records:
                 typer.echo(f"forensics: {source.name}: {problem.what}. {problem.remedy}".rstrip(), err=True)
     errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
     if found.sources and len(errors) == len(found.sources):

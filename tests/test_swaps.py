@@ -22,7 +22,7 @@ SIX_LINES = """\
 2026-08-01T08:15:04+0000 box server[1234]: load_tensors: offloaded 66/66 layers to GPU
 """
 ACCESS = """\
-2026-08-01T08:15:10+0000 box server[1234]: [GIN] 2026/08/01 - 08:15:10 | 200 |  7.9s | 192.168.3.148 | POST     "/api/chat"
+2026-08-01T08:15:10+0000 box server[1234]: [GIN] 2026/08/01 - 08:15:10 | 200 |  7.9s | 192.168.3.148 | POST "/api/chat"
 """
 ROUTER = """\
 0.00.583.316 I srv  llama_server: starting server in router mode. models will be automatically loaded on-demand

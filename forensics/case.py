@@ -172,6 +172,7 @@ def _line_rows(rows: dict[str, list[dict[str, object]]], owned: Owned, roots: di
             "source_id": line.source,
             "offset": line.offset,
             "length": line.length,
+            "record": line.record,
             "ordinal": line.order,
             "time_us": line.time_us,
             "cursor": line.cursor,

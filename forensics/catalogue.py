@@ -29,9 +29,9 @@ PER = frozenset({"load", "context", "part"})
 REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
 
 EFFECTS: dict[str, frozenset[str]] = {
-    "carrier": frozenset({"close", "reopens"}),
+    "carrier": frozenset({"close", "reopens", "hint"}),
     "process": frozenset({"pid"}),
-    "load": frozenset({"once", "label", "key", "child"}),
+    "load": frozenset({"once", "label", "key", "child", "parallel"}),
     "implies_load": frozenset({"phase", "again_s"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
@@ -44,7 +44,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "set": frozenset({"name", "from", "per", "value", "append"}),
     "use": frozenset({"name", "as"}),
     "due": frozenset({"next", "of"}),
-    "claims": frozenset({"due"}),
+    "claims": frozenset({"due", "keeps"}),
     "parent_ready": frozenset({"key", "label"}),
     "live_count": frozenset({"from"}),
     "one_per_label": frozenset({"label"}),

@@ -18,13 +18,15 @@ from dateutil import tz as zones
 from rich.console import Console
 
 from . import __version__
-from .answer import Ask, Option, Question, answer_json, answer_markdown, answer_table
+from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
 from .asked import OPTIONS, QUESTIONS
 from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
+from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
 from .question import install, load_questions
+from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
 from .report_json import render_json
 from .report_markdown import render_markdown
@@ -131,14 +133,7 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
             evidence=evidence,
             extra=extra,
         )
-        answer = question(ask)
-        if output is Format.JSON:
-            typer.echo(answer_json(ask, answer))
-        elif output is Format.MD:
-            typer.echo(answer_markdown(ask, answer))
-        else:
-            answer_table(ask, answer, Console(highlight=False))
-        raise typer.Exit(answer.code)
+        _answer(ask, question(ask), output)
 
     # Typer reads the signature: the options of the one question stand in it in the place of **extra.
     shared = [one for one in signature(command, eval_str=True).parameters.values() if one.kind is not one.VAR_KEYWORD]
@@ -158,6 +153,63 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
 
 for _name, (_question, _summary) in QUESTIONS.items():
     _register(_name, _question, _summary, OPTIONS.get(_name, ()))
+
+
+class CheckFormat(StrEnum):
+    """How the outcome of `check` is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.command("check")
+def check(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Cases, or folders of cases; fixtures without it.")
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Write what comes out over what is kept.")] = False,
+    output: Annotated[CheckFormat, typer.Option("--format", help="How to print the outcome.")] = CheckFormat.TEXT,
+) -> None:
+    """Run recorded cases again: their rows, screens and stated values must be what is kept beside them."""
+    catalogue = load_catalogue()
+    outcomes = [check_case(case, catalogue, update=update) for case in find_cases(paths or [Path("fixtures")])]
+    typer.echo(render_json(as_document(outcomes)) if output is CheckFormat.JSON else as_text(outcomes))
+    raise typer.Exit(int(any(one.failures for one in outcomes)))
+
+
+def _answer(ask: Ask, answer: Answer, output: Format) -> None:
+    """Print the answer to a question, and exit with its code."""
+    if output is Format.JSON:
+        typer.echo(answer_json(ask, answer))
+    elif output is Format.MD:
+        typer.echo(answer_markdown(ask, answer))
+    else:
+        answer_table(ask, answer, Console(highlight=False))
+    raise typer.Exit(answer.code)
+
+
+@app.command("diff")
+def diff_loads(
+    before: Annotated[str, typer.Argument(help="A load (number, id, boot:-2), or without INPUT files or a folder.")],
+    after: Annotated[str, typer.Argument(help="The load or the input to compare with it.")],
+    inputs: Inputs = None,
+    at: Annotated[str, typer.Option("--at", help="A moment of both loads: ready, last or asleep.")] = "last",
+    output: Output = Format.TABLE,
+    evidence: WithEvidence = False,
+    tz: Zone = None,
+    patterns: Patterns = None,
+) -> None:
+    """Compare two loads of one case, or of two: what holds more or less memory, and what else differs."""
+    if at not in {"ready", "last", "asleep"}:
+        raise UsageError(f"--at {at}: two loads are compared at ready, last or asleep")
+    if inputs:
+        connection, catalogue = _open(inputs, tz, None, patterns)
+        sides = [(connection, pick(connection, wanted)) for wanted in (before, after)]
+    else:
+        opened = [_open([side], tz, None, patterns) for side in (before, after)]
+        catalogue = opened[0][1]
+        sides = [(connection, pick(connection, None)) for connection, _ in opened]
+    _answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], catalogue, at), output)
 
 
 def _open(

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from .events import DeviceSeen, Kind, Part
@@ -101,7 +102,7 @@ class Load:
         """Whether it has not ended yet."""
         return self.ended is None and self.end_reason is None
 
-    @property
+    @cached_property
     def load_id(self) -> str:
         """Identity derived from content: the stream, and the line that begins it."""
         return "L" + content_id(self.process.identity, self.begun.offset, self.begun.text, self.number)
@@ -127,7 +128,7 @@ class Process:
     writer_variables: dict[tuple[str | None, str], Any] = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
     last_clock: int | None = None
-    prefixes: bool = False
+    prefixes: set[str] = field(default_factory=set)
     wakes: bool = False
     ended: Line | None = None
     last: Line | None = None
@@ -137,17 +138,17 @@ class Process:
         """The latest load."""
         return self.loads[-1] if self.loads else None
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """What tells this life from all others, in any collection of evidence."""
         stream = self.first.stream
         if stream.trusted:
-            where = f"{stream.host}|{stream.boot}|{stream.invocation or stream.unit}|{self.pid}|{self.tag}"
+            where = f"{stream.host}|{stream.boot}|{stream.invocation or stream.unit}|{stream.pid}|{self.tag}"
         else:
             where = f"{stream.container}|{stream.identifier}|{stream.pid}|{self.tag}"
         return f"{where}|{self.number}|{self.first.text}"
 
-    @property
+    @cached_property
     def process_id(self) -> str:
         """Identity derived from content."""
         return "P" + content_id(self.identity)
@@ -161,6 +162,7 @@ class Group:
     stream: Stream
     lines: list[Line] = field(default_factory=list)
     supervised: bool = False
+    current: Load | None = None
     processes: list[Process] = field(default_factory=list)
     own: dict[tuple[str, int | None], Process] = field(default_factory=dict)
     children: dict[str, Process] = field(default_factory=dict)

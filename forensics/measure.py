@@ -424,6 +424,7 @@ def _runtime(found: Measured, load: Load, device: str, joined: Joined, catalogue
                     high_bytes=size + MIB // 2,
                     basis="measured",
                     origin="the same process while it slept without a load",
+                    note="measured while it slept",
                     line_id=telemetry_line_id(sample.source, sample.offset),
                 )
             )
@@ -448,6 +449,7 @@ def _calibrated(found: Measured, load: Load, device: str, card: Card | None, cat
                 high_bytes=high,
                 basis="inferred",
                 origin=f"calibration for {which}, {entry['engine']}: {entry['origin']}",
+                note=f"calibrated on {which}, {entry['engine']}",
                 line_id=None,
             )
         )

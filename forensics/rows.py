@@ -48,6 +48,7 @@ class LineRow(Row):
     source_id: Annotated[str, "Source."]
     offset: Annotated[int, "Byte offset in the source after decompression."]
     length: Annotated[int, "Bytes."]
+    record: Annotated[int, "Place among the records of its source, from 0: in plain text the line number less one."]
     ordinal: Annotated[int, "Place among all matched lines."]
     time_us: Annotated[int | None, "µs since the epoch, UTC."]
     cursor: Annotated[str | None, "Journal cursor."]
@@ -246,6 +247,7 @@ class RuntimeRow(Row):
     high_bytes: Annotated[int, "Upper bound."]
     basis: Annotated[str, "measured or inferred."]
     origin: Annotated[str, "Where the figure comes from."]
+    note: Annotated[str, "The same in a few words."]
     line_id: Annotated[str | None, "Evidence, if measured."]
 
 

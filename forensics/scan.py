@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import ahocorasick_rs
 import numpy as np
 
 from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
 from .clocks import wall_us
-from .records.block import NO_TIME, Block, Integers, Stream
+from .engines import best_engine
+from .records.block import NO_TIME, Block, Stream
 
 __all__ = ["Line", "ScanCounts", "Scanner", "Unread"]
 
@@ -25,6 +25,15 @@ SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", 
 
 SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
 ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
+HINT_RECORDS = 400
+"""How far back a line may stand that shows a text to have several lines."""
+
+CARRIER_RECORDS = 20_000
+"""A text that no line closes within so many records is given up: only lines without a prefix are taken for it."""
+
+REOPEN_RECORDS = 4000
+"""How far a text may imitate the line that closes it."""
+
 EXCERPT = 400
 """Characters of a line kept for printing; the bytes stay in the source."""
 
@@ -82,10 +91,16 @@ class ScanCounts:
 
 @dataclass
 class _OpenCarrier:
+    """A text that runs on: who carries it, what closes it, and whether its writer's own lines have a prefix."""
+
     record: int
+    pattern: Pattern
     close: re.Pattern[str]
-    writer: tuple[Stream, str | None]
     program: Program
+    prefixed: bool
+    reopens: bool
+    members: list[int] = field(default_factory=list)
+    taken: int = 0
 
 
 class Scanner:
@@ -107,7 +122,7 @@ class Scanner:
         for literal in self._literals:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
-        self._automaton = ahocorasick_rs.BytesAhoCorasick(self._literals, matchkind=ahocorasick_rs.MatchKind.Standard)
+        self._engine = best_engine(self._literals)
         self._closers: dict[int, re.Pattern[str]] = {
             id(pattern): re.compile(pattern.effects["carrier"]["close"])
             for pattern in catalogue.patterns
@@ -115,15 +130,6 @@ class Scanner:
         }
         self._open: dict[tuple[Stream, str | None], _OpenCarrier] = {}
         self.counts: dict[str, ScanCounts] = {}
-
-    def hits(self, data: bytes) -> tuple[Integers, Integers]:
-        """Positions and literal numbers of every literal in the bytes, overlapping ones included."""
-        found = self._automaton.find_matches_as_indexes(data, overlapping=True)
-        if not found:
-            empty = np.empty(0, np.int64)
-            return empty, empty
-        columns = np.asarray(found, np.int64)
-        return columns[:, 1], columns[:, 0]
 
     def scan(self, block: Block) -> Iterator[Line]:
         """Read the wanted records of one block, in order.
@@ -133,7 +139,7 @@ class Scanner:
         counts = self.counts.setdefault(block.source.name, ScanCounts())
         counts.records += len(block)
         counts.bytes += len(block.data)
-        positions, literals = self.hits(block.data)
+        positions, literals = self._engine.hits(block.data)
         if not len(positions) and not self._open:
             return
         records = np.searchsorted(block.starts, positions, "right") - 1
@@ -162,7 +168,7 @@ class Scanner:
         read = False
         taken: set[str] = set()
         for _, pattern, program in candidates:
-            if program.name in taken:
+            if program.name in taken or not _may_write(program, stream):
                 continue
             if program.name not in prefixes:
                 prefixes[program.name] = program.grammar.split(text)
@@ -221,6 +227,8 @@ class Scanner:
         whatever they look like.
         """
         carried: dict[int, int] = {}
+        for carrier in self._open.values():
+            carrier.members = []  # they were records of the block before
         starts: dict[int, tuple[Pattern, Program, Prefix, Stream]] = {}
         for record, literals in wanted.items():
             for number in literals:
@@ -248,24 +256,99 @@ class Scanner:
                 prefix = carrier.program.grammar.split(text)
                 if prefix is None or prefix.tag != writer[1]:
                     continue
-                if carrier.close.search(prefix.message):
-                    if not prefix.present:
-                        carried[record] = carrier.record
-                    del self._open[writer]
-                else:
+                if not carrier.close.search(prefix.message):
                     carried[record] = carrier.record
+                    carrier.taken += 1
+                    if prefix.present:
+                        carrier.members.append(record)
+                    if carrier.taken > CARRIER_RECORDS:
+                        for member in carrier.members:
+                            carried.pop(member, None)
+                        del self._open[writer]
+                    continue
+                if carrier.prefixed and not prefix.present:
+                    carried[record] = carrier.record
+                del self._open[writer]
+                if carrier.reopens:
+                    self._reopen(block, record, writer, carrier, wanted, carried)
             if record in starts and record not in carried:
                 pattern, program, prefix, stream = starts[record]
                 close = self._closers[id(pattern)]
                 if not close.search(prefix.message[len(pattern.contains) :]):
                     self._open[stream, prefix.tag] = _OpenCarrier(
-                        block.first_record + record, close, (stream, prefix.tag), program
+                        record=block.first_record + record,
+                        pattern=pattern,
+                        close=close,
+                        program=program,
+                        prefixed=prefix.present,
+                        reopens=bool(pattern.effects["carrier"].get("reopens"))
+                        and self._hinted(block, record, pattern),
                     )
             record += 1
         return carried
+
+    def _hinted(self, block: Block, record: int, pattern: Pattern) -> bool:
+        """Whether an earlier line shows that the text has several lines; true if the pattern knows no such line."""
+        hint = pattern.effects["carrier"].get("hint")
+        if hint is None:
+            return True
+        stream = block.streams[record]
+        return any(
+            block.streams[earlier] == stream and re.search(hint, clean(block.message(earlier)))
+            for earlier in range(max(0, record - HINT_RECORDS), record)
+        )
+
+    def _reopen(
+        self,
+        block: Block,
+        record: int,
+        writer: tuple[Stream, str | None],
+        carrier: _OpenCarrier,
+        wanted: Mapping[int, set[int]],
+        carried: dict[int, int],
+    ) -> None:
+        """A text may imitate the line that closes it: the last such line before the load's next phase closes it."""
+        members: list[int] = []
+        last = 0
+        for later in range(record + 1, min(record + REOPEN_RECORDS, len(block))):
+            if block.stream_table[int(block.streams[later])] != writer[0]:
+                continue
+            prefix = carrier.program.grammar.split(clean(block.message(later)))
+            if prefix is None or prefix.tag != writer[1] or (carrier.prefixed and prefix.present):
+                if carrier.prefixed and prefix is not None and prefix.tag == writer[1]:
+                    break  # a line with the writer's own prefix is not the text's
+                continue
+            if self._moves_phase(wanted.get(later, set()), prefix.message):
+                break
+            members.append(later)
+            if carrier.close.search(prefix.message):
+                last = len(members)
+        carried.update((one, carrier.record) for one in members[:last])
+
+    def _moves_phase(self, literals: set[int], message: str) -> bool:
+        return any(
+            pattern.effects["phase"].get("to") in {"serve", "asleep"} and pattern.regex.match(message)
+            for number in literals
+            for _, pattern, _ in self._patterns[number]
+            if "phase" in pattern.effects
+        )
 
 
 def clean(message: bytes) -> str:
     """Decode a message for reading: colours off, invalid bytes replaced."""
     text = message.decode("utf-8", "replace")
     return ANSI.sub("", text) if "\x1b" in text else text
+
+
+def _may_write(program: Program, stream: Stream) -> bool:
+    """Whether a line of this stream can be one of the program's, if only some writers print them.
+
+    A supervisor's lines move many loads: where the collector vouches for who writes, it must be the supervisor.
+    """
+    if program.grammar.supervises and stream.trusted and stream.identifier and program.process_names:
+        return any(one.search(stream.identifier) for one in program.process_names)
+    return not program.writers or (
+        (stream.manager and "manager" in program.writers)
+        or (stream.kernel and "kernel" in program.writers)
+        or stream.identifier in program.writers
+    )

@@ -197,12 +197,13 @@ class _Machine:
             if "process" not in effects:
                 process.last = line
             if line.prefix.present:
-                process.prefixes = True
+                process.prefixes.add(line.pattern.program)
         if "load" in effects:
             owner = self._begin_load(group, line, owner)
-        elif "spawn" in effects:
+        if "spawn" in effects:
             owner = self._spawn(group, line, owner)
-        elif "implies_load" in effects and owner.scope is not Scope.AMBIGUOUS:
+        implied = "implies_load" in effects and not ("load" in effects or "spawn" in effects)
+        if implied and owner.scope is not Scope.AMBIGUOUS:
             owner = self._imply(group, line, owner)
         if owner.scope is not Scope.AMBIGUOUS:
             self._apply(group, line, owner)
@@ -240,15 +241,31 @@ class _Machine:
         if group.supervised and not (grammar.supervises and line.pattern.role == "parent"):
             return self._relayed(group, line)
         key = (line.pattern.program, line.stream.pid if line.stream.trusted else None)
-        process = group.own.get(key)
-        if process is None:
-            process = group.own[key] = self._new_process(group, line)
+        process = self._supervisor(group, line)
+        if grammar.supervises:
+            meant = self._meant(group, line)
+            if meant is not None:
+                return _Owner(meant.process, meant, Scope.INFERRED, "the child that its supervisor means")
+            return self._inside(process, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, "supervisor")
         writers = [one for one in self._alive(group, *key) if one is not process]
         if writers or key in group.shared:
             return self._several(process, writers, line)
         if line.stream.trusted:
             return self._inside(process, line, Scope.EXACT, "trusted process id")
         return self._inside(process, line, Scope.INFERRED, "only writer of its source")
+
+    def _meant(self, group: Group, line: Line) -> Load | None:
+        """The child that a supervisor's line is about without naming it."""
+        pattern = line.pattern
+        alive = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+        if pattern.possible_in:
+            current = group.current
+            if current is not None and current.open and current.phase in pattern.possible_in:
+                return current
+            alive = [load for load in alive if load.phase in pattern.possible_in]
+        elif pattern.effects.get("end", {}).get("by") != "self":
+            return None
+        return alive[0] if len(alive) == 1 else None
 
     def _alive(self, group: Group, program: str, pid: int | None) -> list[Process]:
         """Processes that write untagged under one program and trusted pid and whose load has not provably ended."""
@@ -408,7 +425,12 @@ class _Machine:
         effects = line.pattern.effects
         clock = elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
         moves = "item" in effects or "load" in effects or "spawn" in effects or "end" in effects
-        if moves and process.prefixes and not line.prefix.present and not line.pattern.unprefixed:
+        if (
+            moves
+            and line.pattern.program in process.prefixes
+            and not line.prefix.present
+            and not line.pattern.unprefixed
+        ):
             return "without the prefix that its writer's lines have"
         grammar = self.programs[line.pattern.program].grammar
         if (
@@ -434,8 +456,17 @@ class _Machine:
         model = getattr(line.matched.event, "model", None)
         if arguments.get("child"):
             label = line.matched.keys.get(arguments.get("label", ""), None) or model
-            return self._announce(group, line, owner, label, model)
+            return self._announce(group, line, label, model)
         process = owner.process
+        if process is None and group.supervised and not owner.candidates:
+            parent = next((one for one in group.own.values()), None) or self._new_process(group, line)
+            process = self._new_process(group, line, parent=parent)
+            return _Owner(
+                process,
+                self._open(process, line, model),
+                Scope.INFERRED,
+                "a child whose announcement is not in the log",
+            )
         if process is None:
             return owner
         load = process.load
@@ -488,22 +519,37 @@ class _Machine:
                     group.own[key] = new
         return new
 
-    def _announce(self, group: Group, line: Line, owner: _Owner, label: str | None, model: str | None) -> _Owner:
+    def _announce(self, group: Group, line: Line, label: str | None, model: str | None) -> _Owner:
         """A supervisor says what it is about to start."""
-        for child in group.processes:
-            if child.parent is None or child.load is None or not child.load.open:
-                continue
-            if label is not None and child.load.label == label:
-                self._end(child.load, line, "superseded")
-            elif not child.load.spawned or child.load.ready is None:
+        arguments = line.pattern.effects.get("load", {})
+        children = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+        if arguments.get("once"):
+            for load in reversed(children):
+                if load.ready is None and load.closing is None and (None in {label, load.label} or load.label == label):
+                    load.label, load.model = load.label or label, load.model or model
+                    group.current = load
+                    return _Owner(load.process, load, Scope.EXACT, "announced by its supervisor")
+        for load in children:
+            if label is not None and load.label == label:
+                self._end(load, line, "superseded")
+            elif load.ready is None and not arguments.get("parallel"):
                 # One load at a time: the one before that never got ready was given up.
-                self._end(child.load, line, "aborted")
-        process = self._new_process(group, line, parent=owner.process)
+                self._end(load, line, "aborted")
+        process = self._new_process(group, line, parent=self._supervisor(group, line))
         process.label = label
-        load = self._open(process, line, model)
-        load.label = label
-        load.announced_by_parent = True
-        return _Owner(process, load, Scope.EXACT, "announced by its supervisor")
+        announced = self._open(process, line, model)
+        announced.label = label
+        announced.announced_by_parent = True
+        group.current = announced
+        return _Owner(process, announced, Scope.EXACT, "announced by its supervisor")
+
+    def _supervisor(self, group: Group, line: Line) -> Process:
+        """The process that writes untagged under the line's program: a supervisor, or the only writer."""
+        key = (line.pattern.program, line.stream.pid if line.stream.trusted else None)
+        process = group.own.get(key)
+        if process is None:
+            process = group.own[key] = self._new_process(group, line)
+        return process
 
     def _spawn(self, group: Group, line: Line, owner: _Owner) -> _Owner:
         """A supervisor starts a child process."""
@@ -538,9 +584,10 @@ class _Machine:
                 load.contexts, load.context, load.outer, load.part = [], None, [], Part.TARGET
                 load.phase = "allocate"
             load.spawned = True
+            load.label = load.label or (None if label is None else str(label))
             load.process.label = None if key is None else str(key)
             return _Owner(load.process, load, Scope.EXACT, "spawned by its supervisor")
-        announced = self._announce(group, line, owner, None if label is None else str(label), None)
+        announced = self._announce(group, line, None if label is None else str(label), None)
         assert announced.load is not None
         announced.load.spawned = True
         announced.load.process.label = None if key is None else str(key)
@@ -557,7 +604,7 @@ class _Machine:
             rule = "printed once a load, and printed again: a load must have begun in between"
             known.end_reason = "unknown"
         if process is None or process.parent is not None:
-            parent = process.parent if process is not None else self._supervisor(group)
+            parent = process.parent if process is not None else self._relaying(group)
             if parent is None:
                 return owner
             process = self._new_process(group, line, parent=parent)
@@ -578,7 +625,7 @@ class _Machine:
             return False
         return load.begun.pattern is line.pattern and not load.items and now - begun > again_s * 1_000_000
 
-    def _supervisor(self, group: Group) -> Process | None:
+    def _relaying(self, group: Group) -> Process | None:
         """The process that relays its children's lines through this group's stream; it may not have spoken yet."""
         for line in group.lines:
             grammar = self.programs[line.pattern.program].grammar
@@ -621,7 +668,7 @@ class _Machine:
                 load.due.add(effects["due"]["next"])
         if load is None:
             return
-        if "claims" in effects:
+        if "claims" in effects and not effects["claims"].get("keeps"):
             load.due.discard(effects["claims"]["due"])
         if "set" in effects:
             self._set(load, line)
@@ -780,6 +827,12 @@ class _Machine:
             context.block_devices.add(item.device)
             item.block = context.blocks
         for other in load.items:
+            same = other.mark is Mark.COUNTED and other.kind == item.kind and other.device == item.device
+            if same and (other.basis == "derived") != (item.basis == "derived"):
+                table, logged = (other, item) if other.basis == "derived" else (item, other)
+                table.mark, table.superseded_by = Mark.SUPERSEDED, logged
+                table.why = "computed by the supervisor; the runner itself logged it"
+                continue
             if other.mark is not Mark.COUNTED or other.kind != item.kind or not self._same_place(other, item):
                 continue
             if item.combine == "block" and other.block != item.block:
@@ -805,10 +858,17 @@ class _Machine:
 
     def _parent_ready(self, group: Group, line: Line) -> None:
         """A supervisor says that its loading child serves."""
+        arguments = line.pattern.effects["parent_ready"]
+        captured = {**line.matched.keys, **_fields(line)}
+        named = captured.get(arguments.get("label") or arguments.get("key") or "")
         waiting = [
             one.load
             for one in group.processes
-            if one.parent is not None and one.load is not None and one.load.open and one.load.ready is None
+            if one.parent is not None
+            and one.load is not None
+            and one.load.open
+            and one.load.ready is None
+            and (named is None or str(named) in {one.load.label, one.label})
         ]
         if len(waiting) == 1:
             load = waiting[0]
@@ -841,12 +901,21 @@ class _Machine:
         if by == "self" and owner.load is not None:
             loads = [owner.load]
         elif by in {"label", "key"}:
-            wanted = str(captured.get(arguments.get("from", "")))
-            loads = [
-                one.load
-                for one in group.processes
-                if one.load is not None and one.load.open and wanted in {one.load.label, one.tag, one.label}
-            ]
+            text = str(captured.get(arguments.get("from", "")))
+            for wanted in dict.fromkeys((text, *text.split())):
+                named = [
+                    one.load
+                    for one in group.processes
+                    if one.load is not None and one.load.open and wanted in {one.load.label, one.tag, one.label}
+                ]
+                loads += named if len(named) == 1 and named[0] not in loads else []
+            if len(loads) == 1 and captured.get("pid") is not None:
+                loads[0].process.pid = captured["pid"]
+        elif by == "pid":
+            alive = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+            loads = [load for load in alive if load.process.pid == captured.get("pid")]
+            # A supervisor that names a pid nobody has introduced means the child it is closing, or its only one.
+            loads = loads or [load for load in alive if load.closing is not None] or alive
             loads = loads if len(loads) == 1 else []
         elif by == "children":
             loads = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]

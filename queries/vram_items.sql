@@ -14,14 +14,27 @@
 -- basis       VARCHAR  measured, logged, derived, estimated or inferred.
 -- lines       VARCHAR  Evidence: line ids, separated by blanks.
 -- note        VARCHAR  What to know about it.
-WITH ledger AS (
+WITH shapes AS (
+    SELECT
+        load_id, part,
+        string_agg(DISTINCT cells || ' cells, ' || k_type || CASE WHEN v_type != k_type THEN '/' || v_type ELSE '' END, '; ')
+            AS note
+    FROM cache_described
+    WHERE believed AND phase = 'allocate' AND load_id IS NOT NULL AND cells IS NOT NULL AND k_type IS NOT NULL
+    GROUP BY load_id, part
+),
+ledger AS (
     SELECT
         moments.load_id, moments.moment, moments.device, moments.place, ledger.part, ledger.kind, ledger.size_bytes,
         ledger.size_bytes - ledger.bound_bytes AS low_bytes, ledger.size_bytes + ledger.bound_bytes AS high_bytes,
         ledger.basis, ledger.lines,
-        CASE WHEN ledger.basis = 'derived' THEN 'printed once for several cards: the share of each' END AS note
+        CASE
+            WHEN ledger.basis = 'derived' THEN 'printed once for several cards: the share of each'
+            WHEN ledger.kind = 'kv_cache' THEN shapes.note
+        END AS note
     FROM vram_moments AS moments
     JOIN vram_ledger AS ledger USING (load_id, device)
+    LEFT JOIN shapes ON shapes.load_id = ledger.load_id AND shapes.part = ledger.part
     -- A load that sleeps inside its life has given its ledger back.
     WHERE moments.phase IS DISTINCT FROM 'asleep'
 ),
@@ -29,7 +42,7 @@ runtimes AS (
     SELECT
         moments.load_id, moments.moment, moments.device, moments.place, 'runtime' AS part, 'runtime' AS kind,
         runtime.size_bytes, runtime.low_bytes, runtime.high_bytes, runtime.basis, runtime.line_id AS lines,
-        runtime.origin AS note
+        runtime.note
     FROM vram_moments AS moments
     JOIN runtime USING (load_id, device)
 )

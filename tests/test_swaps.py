@@ -21,9 +21,10 @@ SIX_LINES = """\
 2026-08-01T08:14:37+0000 box server[1234]: load_tensors: offloaded 65/65 layers to GPU
 2026-08-01T08:15:04+0000 box server[1234]: load_tensors: offloaded 66/66 layers to GPU
 """
-ACCESS = """\
-2026-08-01T08:15:10+0000 box server[1234]: [GIN] 2026/08/01 - 08:15:10 | 200 |  7.9s | 192.168.3.148 | POST "/api/chat"
-"""
+ACCESS = (
+    "2026-08-01T08:15:10+0000 box server[1234]: "
+    '[GIN] 2026/08/01 - 08:15:10 | 200 |  7.9s | 192.168.3.148 | POST     "/api/chat"\n'
+)
 ROUTER = """\
 0.00.583.316 I srv  llama_server: starting server in router mode. models will be automatically loaded on-demand
 0.00.725.988 I srv          load: spawning server instance with name=small on port 35171

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .answer import Question
 from .ask_loads import loads
 from .ask_spec import spec
+from .ask_validity import validity
 
 __all__ = ["QUESTIONS"]
 
@@ -14,4 +15,5 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
         spec,
         "Say which loads speculate, how much of what they draft is accepted, and which lines are not theirs.",
     ),
+    "validity": (validity, "Say which throughputs are measurements, and why the others are none."),
 }

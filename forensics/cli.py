@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import duckdb
 import typer
@@ -16,10 +18,11 @@ from dateutil import tz as zones
 from rich.console import Console
 
 from . import __version__
-from .answer import Ask, Question, answer_json, answer_markdown, answer_table
-from .asked import QUESTIONS
+from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
+from .asked import OPTIONS, QUESTIONS
 from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
+from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
 from .question import install, load_questions
@@ -103,10 +106,9 @@ def explain_vram(
     raise typer.Exit(exit_code(found))
 
 
-def _register(name: str, question: Question, summary: str) -> None:
-    """Make a command of a question: all questions take the same inputs and options."""
+def _register(name: str, question: Question, summary: str, options: Sequence[Option]) -> None:
+    """Make a command of a question: all take the same inputs and options, and some have options of their own."""
 
-    @app.command(name, help=summary)
     def command(
         inputs: Inputs = None,
         load: WhichLoad = None,
@@ -118,6 +120,7 @@ def _register(name: str, question: Question, summary: str) -> None:
         evidence: WithEvidence = False,
         tz: Zone = None,
         patterns: Patterns = None,
+        **extra: Any,
     ) -> None:
         connection, _ = _open(inputs, tz, None, patterns)
         ask = Ask(
@@ -128,19 +131,28 @@ def _register(name: str, question: Question, summary: str) -> None:
             until_us=None if until is None else _time(until),
             unit=unit,
             evidence=evidence,
+            extra=extra,
         )
-        answer = question(ask)
-        if output is Format.JSON:
-            typer.echo(answer_json(ask, answer))
-        elif output is Format.MD:
-            typer.echo(answer_markdown(ask, answer))
-        else:
-            answer_table(ask, answer, Console(highlight=False))
-        raise typer.Exit(answer.code)
+        _answer(ask, question(ask), output)
+
+    # Typer reads the signature: the options of the one question stand in it in the place of **extra.
+    shared = [one for one in signature(command, eval_str=True).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    own = [
+        Parameter(
+            one.name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[one.type | None, typer.Option(one.flag, help=one.help)],
+        )
+        for one in options
+    ]
+    command.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]  # what inspect.signature looks for
+    command.__annotations__ = {one.name: one.annotation for one in (*shared, *own)}
+    app.command(name, help=summary)(command)
 
 
 for _name, (_question, _summary) in QUESTIONS.items():
-    _register(_name, _question, _summary)
+    _register(_name, _question, _summary, OPTIONS.get(_name, ()))
 
 
 class CheckFormat(StrEnum):
@@ -163,6 +175,41 @@ def check(
     outcomes = [check_case(case, catalogue, update=update) for case in find_cases(paths or [Path("fixtures")])]
     typer.echo(render_json(as_document(outcomes)) if output is CheckFormat.JSON else as_text(outcomes))
     raise typer.Exit(int(any(one.failures for one in outcomes)))
+
+
+def _answer(ask: Ask, answer: Answer, output: Format) -> None:
+    """Print the answer to a question, and exit with its code."""
+    if output is Format.JSON:
+        typer.echo(answer_json(ask, answer))
+    elif output is Format.MD:
+        typer.echo(answer_markdown(ask, answer))
+    else:
+        answer_table(ask, answer, Console(highlight=False))
+    raise typer.Exit(answer.code)
+
+
+@app.command("diff")
+def diff_loads(
+    before: Annotated[str, typer.Argument(help="A load (number, id, boot:-2), or without INPUT files or a folder.")],
+    after: Annotated[str, typer.Argument(help="The load or the input to compare with it.")],
+    inputs: Inputs = None,
+    at: Annotated[str, typer.Option("--at", help="A moment of both loads: ready, last or asleep.")] = "last",
+    output: Output = Format.TABLE,
+    evidence: WithEvidence = False,
+    tz: Zone = None,
+    patterns: Patterns = None,
+) -> None:
+    """Compare two loads of one case, or of two: what holds more or less memory, and what else differs."""
+    if at not in {"ready", "last", "asleep"}:
+        raise UsageError(f"--at {at}: two loads are compared at ready, last or asleep")
+    if inputs:
+        connection, catalogue = _open(inputs, tz, None, patterns)
+        sides = [(connection, pick(connection, wanted)) for wanted in (before, after)]
+    else:
+        opened = [_open([side], tz, None, patterns) for side in (before, after)]
+        catalogue = opened[0][1]
+        sides = [(connection, pick(connection, None)) for connection, _ in opened]
+    _answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], catalogue, at), output)
 
 
 def _open(

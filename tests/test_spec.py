@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from asking import FIXTURES, asked, case_of, case_text, screen
+from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
 from forensics.ask_spec import WITH_BONUS, spec
 from forensics.question import check_header, load_questions

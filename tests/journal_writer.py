@@ -56,7 +56,7 @@ def journal(
                 object_flags, stored = pack(value)
                 bucket = len(data) % 16
                 extra = bytes(8) if compact else b""
-                body = struct.pack("<6Q", 0, heads[bucket], 0, 0, 0, 1) + extra + stored
+                body = struct.pack("<6Q", 0, heads[bucket], 0, 0, 0, 0) + extra + stored
                 offset = data[value] = heads[bucket] = object_(1, object_flags, body)
                 struct.pack_into("<Q", out, table + 16 * bucket, offset)
             offsets.append(offset)
@@ -65,8 +65,8 @@ def journal(
         place = object_(3, 0, head + items)
         places.append(place)
         for offset in offsets:
-            if not struct.unpack_from("<Q", out, offset + 40)[0]:
-                struct.pack_into("<Q", out, offset + 40, place)
+            named, _, count = struct.unpack_from("<3Q", out, offset + 40)
+            struct.pack_into("<3Q", out, offset + 40, named or place, 0, count + 1)
     first = before = 0
     for begin in range(0, len(places), array):
         some = places[begin : begin + array] + [0] * (begin + array - min(begin + array, len(places)))

@@ -111,7 +111,7 @@ class JournalFile:
         walked, sure = self._walk()
         vouched = [chained, self._sane_entries(self._indexed()), self._sane_entries(walked[:sure])]
         known = np.unique(np.concatenate(vouched))
-        every = np.union1d(known, self._sane_entries(walked[sure:]))
+        every = self._sane_entries(np.union1d(known, self._sane_entries(walked[sure:])))
         return every, np.isin(every, known, assume_unique=True)
 
     def _word(self, offset: int) -> int:
@@ -134,8 +134,9 @@ class JournalFile:
             offset = self._word(offset + 16)
         if not found:
             return np.empty(0, np.int64)
-        offsets: Integers = np.concatenate(found).astype(np.int64)
-        return offsets[offsets != 0]  # allocated ahead and not used yet
+        offsets = np.concatenate(found).astype(np.int64)
+        used: Integers = offsets[offsets != 0]  # others are allocated ahead
+        return used
 
     def _object(self, offset: int, kind: int, least: int) -> int:
         """The size of an object of a kind; 0 if there is none at that offset."""
@@ -154,10 +155,17 @@ class JournalFile:
         whole &= (size >= 64) & (size <= self.size - good) & ((size - 64) % self.step == 0)
         whole &= size <= 64 + self.step * _MOST_ITEMS
         lost = len(offsets) - int(np.count_nonzero(whole))
+        where = good[~whole][:1]
+        order = np.argsort(good[whole], kind="stable")
+        good, size = good[whole][order], size[whole][order]
+        # One that reaches into the next has a wrong size, and what it lists is not its own.
+        into = np.zeros(len(good), bool)
+        into[:-1] = (good[:-1] + size[:-1] > good[1:]) & (good[:-1] != good[1:])
+        lost += int(np.count_nonzero(into))
+        where = np.append(where, good[into][:1])
         if lost and report:
-            where = int(good[~whole][0]) if not whole.all() else 0
-            self.damage.append(Damage("entries are broken", where, lost))
-        return np.unique(good[whole])
+            self.damage.append(Damage("entries are broken", int(where.min()) if len(where) else 0, lost))
+        return np.unique(good[~into])
 
     def _indexed(self) -> Integers:
         """Entries that DATA objects name, found through the hash table: where a client cannot put anything."""
@@ -189,7 +197,8 @@ class JournalFile:
         at = good >> 3
         size = self.u64[at + 1].astype(np.int64)
         whole = ((self.u64[at] & np.uint64(0xFF)) == _DATA) & (size >= self.payload) & (size <= self.size - good)
-        return good[whole]
+        sane: Integers = good[whole]
+        return sane
 
     def _walk(self) -> tuple[Integers, int]:
         """Go from object to object; the entries met, and how many of them before the first break."""

@@ -6,7 +6,7 @@ file that hold the same value; each is looked at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from mmap import mmap
 
 import numpy as np
@@ -79,11 +79,16 @@ class Seen:
             self._read.setdefault(series, []).append((seqnums[new][order], times[new][order]))
         return new
 
-    def gaps(self, series: str) -> tuple[int, int]:
-        """How many sequence numbers between the first and the last are in no file, and in how many places."""
-        if series not in self._read:
-            return 0, 0
+    def gaps(self, series: str, heads: Sequence[Head]) -> tuple[int, int]:
+        """How many sequence numbers between the first and the last are in no file, and in how many places.
+
+        Numbers that no header admits are damage.
+        """
         numbers = np.unique(np.concatenate([known for known, _ in self._read[series]]))
+        possible = np.zeros(len(numbers), bool)
+        for head in heads:
+            possible |= (numbers >= np.uint64(head.head_seqnum)) & (numbers <= np.uint64(head.tail_seqnum))
+        numbers = numbers[possible]
         steps = np.diff(numbers) - np.uint64(1)
         return int(steps.sum()), int(np.count_nonzero(steps))
 
@@ -238,6 +243,7 @@ class _Reader:
         data, row, place = data[sound] >> 3, row[sound], place[sound]
         self._classify(np.unique(data[self.code[data] == _UNSEEN]))
         code = self.code[data]
+        code[~self._agree(data, entries[row], place, code)] = _BROKEN
         broken_rows = np.concatenate((broken_rows, row[code == _BROKEN]))
         if len(broken_rows):
             self.lost_fields += len(broken_rows)
@@ -255,12 +261,29 @@ class _Reader:
         damaged[broken_rows] = True
         self.lost_messages += int(np.count_nonzero(damaged & ~spoken))
         self.silent += int(np.count_nonzero(~damaged & ~spoken))
-        streams, fields_of = self._streams(entries, vouched, columns, spoken)
+        # An unread field may have been one that says who wrote it.
+        streams, fields_of = self._streams(entries, vouched & ~damaged, columns, spoken)
         if self.options.units:
             kept = np.array(self.keep, bool)[streams[row[messages]]]
             self.unasked_for += len(messages) - int(np.count_nonzero(kept))
             messages = messages[kept]
         yield from self._gather(entries, data[messages], row[messages], place[messages], streams, fields_of)
+
+    def _agree(self, data: Integers, entry: Integers, place: Integers, code: Integers) -> npt.NDArray[np.bool_]:
+        """Which fields are those of their entries: a damaged offset may lead to the value of another entry.
+
+        An item of a regular file repeats the hash of its DATA object; and a value of one entry names that entry.
+        """
+        words = self.journal.u64
+        agree = np.ones(len(data), bool)
+        used = np.flatnonzero(code > _UNSEEN)
+        at = data[used]
+        only = words[at + 7] == 1
+        only &= words[at + 5] != entry[used].astype(np.uint64)
+        agree[used[only]] = False
+        if not self.journal.compact:
+            agree[used] &= words[(place[used] >> 3) + 1] == words[at + 2]
+        return agree
 
     def _classify(self, new: Integers) -> None:
         """Look at DATA objects that were not seen before, by offset / 8."""

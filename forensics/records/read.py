@@ -91,7 +91,7 @@ def read_inputs(
                 with stream:
                     yield from _read(stream, source, options, on_read, item.path, seen)
         if number == last_journal:
-            _tell_gaps(source, seen)
+            _tell_gaps(source, seen, [item.journal for item in found if item.journal is not None])
         source.digest.close()
         # In the order of the content, not of the reading: how far ahead that looks is of no interest.
         source.problems.sort(key=lambda problem: (problem.offset is None, problem.offset or 0))
@@ -132,9 +132,9 @@ def _in_series(found: list[_Input]) -> list[_Input]:
     return ordered
 
 
-def _tell_gaps(source: Source, seen: Seen) -> None:
+def _tell_gaps(source: Source, seen: Seen, heads: list[Head]) -> None:
     for series in seen.series:
-        missing, places = seen.gaps(series)
+        missing, places = seen.gaps(series, [head for head in heads if head.series == series])
         if missing:
             what = f"series {series}: {missing} entries are in none of the journals given, in {places} places"
             remedy = "give all journals of the machine, those of users too; else they were lost or vacuumed"

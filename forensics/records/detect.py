@@ -6,6 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
+from forensics.records.journal_file import MAGIC
 from forensics.records.journal_text import style_of
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
@@ -34,7 +35,6 @@ _OTHER_TELEMETRY = {
 }
 
 _MAGIC = (
-    (b"LPKSHHRH", "journal-native", "export it: journalctl -o export --file=THE_FILE"),
     (b"PK\x03\x04", "archive", "unpack it and give the folder"),
     (b"7z\xbc\xaf\x27\x1c", "archive", "unpack it and give the folder"),
     (b"PAR1", "binary", "give logs, not tables"),
@@ -72,6 +72,8 @@ def detect(head: bytes, *, whole: bool) -> Format:
     body = head.removeprefix(b"\xef\xbb\xbf")
     if whole and not body.strip():
         return Format("empty", "note", "it holds nothing" if not body else "it holds only blanks")
+    if body.startswith(MAGIC):
+        return Format("journal-native")
     for magic, name, remedy in _MAGIC:
         if body.startswith(magic):
             return Format(

@@ -7,6 +7,7 @@ calibration). docs/patterns.md explains every key.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -285,6 +286,10 @@ class Catalogue:
     """All programs, and their patterns by the literal that the scan looks for."""
 
     programs: tuple[Program, ...]
+    extra: tuple[tuple[str, str], ...] = ()
+    """Files that the user brought: name and text."""
+    digest: str = ""
+    """Of all the files: a case is as old as the patterns that it was read with."""
 
     @property
     def patterns(self) -> list[Pattern]:
@@ -310,17 +315,19 @@ class Catalogue:
         raise KeyError(name)
 
 
-def load_catalogue(extra: Iterable[Path] = ()) -> Catalogue:
-    """Load the installed catalogues, and files that a user brings."""
+def load_catalogue(extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] = ()) -> Catalogue:
+    """Load the installed catalogues, and files that a user brings: as paths, or as name and text."""
     folder = files("forensics.parsers")
-    sources = [(one.name, one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml")]
-    sources.sort()
+    own = [(one.name, one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml")]
+    own.sort()
+    brought = list(texts)
     for path in extra:
         try:
-            sources.append((str(path), path.read_text("utf-8")))
+            brought.append((str(path), path.read_text("utf-8")))
         except (OSError, UnicodeDecodeError) as error:
             raise CatalogueError(f"{path}: cannot read the pattern file: {error}") from error
-    return Catalogue(tuple(load_programs(sources)))
+    digest = hashlib.sha256("\0".join(text for one in (*own, *brought) for text in one).encode()).hexdigest()
+    return Catalogue(tuple(load_programs([*own, *brought])), tuple(brought), digest)
 
 
 def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:

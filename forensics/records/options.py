@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import tzinfo
+from pathlib import Path
 from typing import NamedTuple
 
 __all__ = ["HEAD", "MIB", "Options"]
@@ -14,7 +16,10 @@ HEAD = 64 * 1024
 
 
 class Options(NamedTuple):
-    """How much is held in memory, how far decompression may go, and the zone of times that print none."""
+    """How much is held in memory, how far decompression may go, the zone of times that print none, what is no input.
+
+    `skip` says of a file inside a folder that it is passed over without a word: the program's own.
+    """
 
     block_bytes: int = 4 * MIB
     line_bytes: int = 64 * MIB
@@ -22,3 +27,4 @@ class Options(NamedTuple):
     ratio: int = 1000
     ratio_from_bytes: int = 64 * MIB
     tz: tzinfo | None = None
+    skip: Callable[[Path], bool] | None = None

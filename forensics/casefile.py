@@ -22,7 +22,18 @@ from .errors import CaseError
 from .question import install, load_questions
 from .schema import SCHEMA_VERSION, TABLES
 
-__all__ = ["CASE", "Made", "Seal", "Was", "attach_case", "is_leftover", "leftovers", "made_from", "read_seal", "write_case"]
+__all__ = [
+    "CASE",
+    "Made",
+    "Seal",
+    "Was",
+    "attach_case",
+    "is_leftover",
+    "leftovers",
+    "made_from",
+    "read_seal",
+    "write_case",
+]
 
 CASE = "kase"
 """Name of the attached file: its tables are seen through views of their own names."""
@@ -134,9 +145,10 @@ def _sync(folder: Path) -> None:
 
 def is_leftover(path: Path, case: Path) -> bool:
     """Whether a file is what an ingest of that case works on, or left behind when it was killed."""
-    return path.parent == case.parent and re.fullmatch(
-        rf"\.{re.escape(case.name)}\.ingest-\d+(\.wal)?", path.name
-    ) is not None
+    return (
+        path.parent == case.parent
+        and re.fullmatch(rf"\.{re.escape(case.name)}\.ingest-\d+(\.wal)?", path.name) is not None
+    )
 
 
 def leftovers(case: Path) -> list[Path]:

@@ -133,9 +133,7 @@ def _same_way(made: Made, inputs: Sequence[str], catalogue: Catalogue, tz_us: in
     )
 
 
-def _compare(
-    before: Mapping[str, Was], sources: Sequence[Source]
-) -> tuple[list[Change], dict[str, tuple[str, ...]]]:
+def _compare(before: Mapping[str, Was], sources: Sequence[Source]) -> tuple[list[Change], dict[str, tuple[str, ...]]]:
     """What became of each source, and files to read too because they hold bytes that are lost from their place."""
     now = {one.name: one for one in sources}
     changes: list[Change] = []

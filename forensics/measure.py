@@ -143,7 +143,7 @@ def measure(
     joins: Mapping[int, Join],
     catalogue: Catalogue,
 ) -> Measured:
-    """Join loads to cards and pick their samples at `last`, `ready` and `asleep`; queries/measured_at.sql does the rest.
+    """Join loads to cards and pick samples at `last`, `ready`, `asleep`; queries/measured_at.sql picks others.
 
     Args:
         loads: All loads.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 from dateutil import parser as dates
@@ -21,6 +22,34 @@ from .question import Question, install, load_questions
 from .records import Source
 
 __all__ = ["Opened", "chosen_loads", "open_case", "open_inputs", "parse_time", "parse_zone"]
+
+
+AROUND_US = 60_000_000
+"""How far `--around` looks to either side."""
+
+
+class Span(NamedTuple):
+    """What is looked at: µs UTC, both ends included; None where it is open."""
+
+    since_us: int | None = None
+    until_us: int | None = None
+
+    @classmethod
+    def of(cls, around: str | None = None, since: str | None = None, until: str | None = None) -> Span:
+        """The span that a person's options mean; `--around` narrows what the others leave.
+
+        Raises:
+            UsageError: One of them is no time, or the end is before the begin.
+        """
+        begin = None if since is None else parse_time(since, "--since")
+        end = None if until is None else parse_time(until, "--until")
+        if begin is not None and end is not None and end < begin:
+            raise UsageError(f"--until {until} is before --since {since}")
+        if around is not None:
+            middle = parse_time(around, "--around")
+            begin = max(middle - AROUND_US, begin if begin is not None else middle - AROUND_US)
+            end = min(middle + AROUND_US, end if end is not None else middle + AROUND_US)
+        return cls(begin, end)
 
 
 @dataclass(frozen=True)
@@ -73,7 +102,7 @@ def open_case(path: Path, *, at_us: int | None = None) -> Opened:
     attach_case(connection, path)
     made = made_from(path)
     catalogue = load_catalogue(texts=made.patterns)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if made.about.get("catalogue") != catalogue.digest:
         notes = (f"{path}: read with other patterns than this program has; forensics ingest --case {path} renews it",)
     return _ready(connection, catalogue, at_us, notes)
@@ -132,7 +161,9 @@ def chosen_loads(
         if not found:
             raise UsageError(f"--load {wanted}: no such load; the evidence shows: {known}")
     if unit is not None:
-        units = [row[0] for row in connection.execute("SELECT DISTINCT unit FROM line WHERE unit IS NOT NULL").fetchall()]
+        units = [
+            row[0] for row in connection.execute("SELECT DISTINCT unit FROM line WHERE unit IS NOT NULL").fetchall()
+        ]
         if unit not in units and f"{unit}.service" in units:
             unit = f"{unit}.service"
         if unit not in units:

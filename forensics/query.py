@@ -113,7 +113,9 @@ def run_query(
         types = tuple(str(column[1]) for column in cursor.description or ())
         rows = cursor.fetchmany(limits.rows + 1)
     except duckdb.InterruptException as error:
-        raise QuestionError(f"the query was stopped after {limits.seconds_s:g} s; ask for less, or --seconds") from error
+        raise QuestionError(
+            f"the query was stopped after {limits.seconds_s:g} s; ask for less, or --seconds"
+        ) from error
     except duckdb.OutOfMemoryException as error:
         raise QuestionError(f"the query needs more than {limits.memory_bytes >> 20} MiB and was stopped") from error
     except duckdb.Error as error:

@@ -58,7 +58,10 @@ def _table(result: Result) -> Table:
     for place, name in enumerate(result.columns):
         right = all(isinstance(row[place], NUMBERS) or row[place] is None for row in result.rows)
         table.add_column(
-            for_terminal(name), justify="right" if right and result.rows else "left", overflow="fold", header_style="dim"
+            for_terminal(name),
+            justify="right" if right and result.rows else "left",
+            overflow="fold",
+            header_style="dim",
         )
     last: Any = None
     where = result.columns.index("load_id") if result.loads > 1 else None

@@ -28,6 +28,7 @@ __all__ = [
     "Seal",
     "Was",
     "attach_case",
+    "is_case",
     "is_leftover",
     "leftovers",
     "made_from",
@@ -92,6 +93,16 @@ def read_seal(path: Path, *, any_version: bool = False) -> Seal:
     if path.with_name(path.name + ".wal").exists():
         raise CaseError(f"{path}.wal: another program began to change this case; remove that file if you know whose")
     return Seal(version, found[2].decode())
+
+
+def is_case(path: Path) -> bool:
+    """Whether a file bears the seal; `read_seal` checks it."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-SEAL_BYTES, os.SEEK_END)
+            return SEAL.fullmatch(file.read(SEAL_BYTES)) is not None
+    except OSError:
+        return False
 
 
 def write_case(path: Path, evidence: Evidence) -> None:

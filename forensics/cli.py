@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from . import __version__, cmd_case
-from .answer import Ask, Question, answer_json, answer_markdown, answer_table
-from .asked import QUESTIONS
+from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
+from .asked import OPTIONS, QUESTIONS
 from .catalogue import load_catalogue
 from .cmd_options import (
     Around,
@@ -28,14 +30,16 @@ from .cmd_options import (
     Zone,
     open_evidence,
 )
+from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
-from .opened import Span, chosen_loads, parse_time
+from .opened import chosen_loads, parse_time, parse_window
 from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
 from .report_json import render_json
 from .report_markdown import render_markdown
 from .units import parse_quantity
+from .window import Window
 
 __all__ = ["app", "main"]
 
@@ -99,17 +103,16 @@ def explain_vram(
     opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
     connection, catalogue = opened.connection, opened.catalogue
     report = _self_report(self_report)
-    span = Span.of(around, since, until) if at_us is None else Span(at_us, at_us)
-    only = chosen_loads(connection, wanted=load, unit=unit, since_us=span.since_us, until_us=span.until_us)
+    window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
+    only = chosen_loads(connection, wanted=load, unit=unit, window=window)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
     _print(found, output, evidence, load)
     raise typer.Exit(exit_code(found))
 
 
-def _register(name: str, question: Question, summary: str) -> None:
-    """Make a command of a question: all questions take the same inputs and options."""
+def _register(name: str, question: Question, summary: str, options: Sequence[Option]) -> None:
+    """Make a command of a question: all take the same inputs and options, and some have options of their own."""
 
-    @app.command(name, help=summary)
     def command(
         inputs: Inputs = None,
         load: WhichLoad = None,
@@ -123,30 +126,40 @@ def _register(name: str, question: Question, summary: str) -> None:
         tz: Zone = None,
         patterns: Patterns = None,
         quiet: Quiet = False,
+        **extra: Any,
     ) -> None:
         connection = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet).connection
-        span = Span.of(around, since, until)
+        window = parse_window(around, since, until)
         ask = Ask(
             connection=connection,
-            loads=chosen_loads(connection, wanted=load, unit=unit, since_us=span.since_us, until_us=span.until_us),
+            loads=chosen_loads(connection, wanted=load, unit=unit, window=window),
             around_us=None if around is None else parse_time(around, "--around"),
             since_us=None if since is None else parse_time(since, "--since"),
             until_us=None if until is None else parse_time(until, "--until"),
             unit=unit,
             evidence=evidence,
+            extra=extra,
         )
-        answer = question(ask)
-        if output is Format.JSON:
-            typer.echo(answer_json(ask, answer))
-        elif output is Format.MD:
-            typer.echo(answer_markdown(ask, answer))
-        else:
-            answer_table(ask, answer, Console(highlight=False))
-        raise typer.Exit(answer.code)
+        _answer(ask, question(ask), output)
+
+    # Typer reads the signature: the options of the one question stand in it in the place of **extra.
+    shared = [one for one in signature(command, eval_str=True).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    own = [
+        Parameter(
+            one.name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[one.type | None, typer.Option(one.flag, help=one.help)],
+        )
+        for one in options
+    ]
+    command.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]  # what inspect.signature looks for
+    command.__annotations__ = {one.name: one.annotation for one in (*shared, *own)}
+    app.command(name, help=summary)(command)
 
 
 for _name, (_question, _summary) in QUESTIONS.items():
-    _register(_name, _question, _summary)
+    _register(_name, _question, _summary, OPTIONS.get(_name, ()))
 
 
 class CheckFormat(StrEnum):
@@ -169,6 +182,42 @@ def check(
     outcomes = [check_case(case, catalogue, update=update) for case in find_cases(paths or [Path("fixtures")])]
     typer.echo(render_json(as_document(outcomes)) if output is CheckFormat.JSON else as_text(outcomes))
     raise typer.Exit(int(any(one.failures for one in outcomes)))
+
+
+def _answer(ask: Ask, answer: Answer, output: Format) -> None:
+    """Print the answer to a question, and exit with its code."""
+    if output is Format.JSON:
+        typer.echo(answer_json(ask, answer))
+    elif output is Format.MD:
+        typer.echo(answer_markdown(ask, answer))
+    else:
+        answer_table(ask, answer, Console(highlight=False))
+    raise typer.Exit(answer.code)
+
+
+@app.command("diff")
+def diff_loads(
+    before: Annotated[str, typer.Argument(help="A load (number, id, boot:-2), or without INPUT files or a folder.")],
+    after: Annotated[str, typer.Argument(help="The load or the input to compare with it.")],
+    inputs: Inputs = None,
+    at: Annotated[str, typer.Option("--at", help="A moment of both loads: ready, last or asleep.")] = "last",
+    output: Output = Format.TABLE,
+    evidence: WithEvidence = False,
+    case: CaseFile = None,
+    tz: Zone = None,
+    patterns: Patterns = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare two loads of one case, or of two: what holds more or less memory, and what else differs."""
+    if at not in {"ready", "last", "asleep"}:
+        raise UsageError(f"--at {at}: two loads are compared at ready, last or asleep")
+    if inputs or case is not None:
+        opened = [open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet)]
+        sides = [(opened[0].connection, pick(opened[0].connection, wanted)) for wanted in (before, after)]
+    else:
+        opened = [open_evidence([side], None, tz=tz, patterns=patterns, quiet=quiet) for side in (before, after)]
+        sides = [(one.connection, pick(one.connection, None)) for one in opened]
+    _answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], opened[0].catalogue, at), output)
 
 
 def _moment(at: str) -> tuple[str, int | None]:

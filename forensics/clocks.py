@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-__all__ = ["Judged", "elapsed_us", "judge", "out_of_order"]
+__all__ = ["Judged", "elapsed_us", "judge", "out_of_order", "wall_us"]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def elapsed_us(text: str) -> int | None:
@@ -21,6 +24,15 @@ def elapsed_us(text: str) -> int | None:
         return None
     minutes, seconds, milli, micro = (int(part) for part in parts)
     return (minutes * 60 + seconds) * 1_000_000 + milli * 1000 + micro
+
+
+def wall_us(text: str) -> int | None:
+    """µs since the epoch of a printed date and time; None if it is none, or has no zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def out_of_order(clocks: Sequence[int]) -> set[int]:

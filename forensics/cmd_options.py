@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from .casefile import is_case
 from .errors import UsageError
 from .opened import Opened, open_case, open_inputs
 from .progress import progress
@@ -61,6 +62,8 @@ def open_evidence(
     Raises:
         UsageError: There is no input, or the options do not go together.
     """
+    if case is None and inputs and len(inputs) == 1 and is_case(Path(inputs[0])):
+        case, inputs = Path(inputs[0]), None
     if case is not None:
         if inputs:
             raise UsageError("give inputs or --case FILE, not both; forensics ingest INPUT… --case FILE adds to a case")

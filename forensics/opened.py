@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 from dateutil import parser as dates
@@ -20,36 +19,9 @@ from .errors import UsageError
 from .moment import add_moment
 from .question import Question, install, load_questions
 from .records import Source
+from .window import Window
 
-__all__ = ["Opened", "chosen_loads", "open_case", "open_inputs", "parse_time", "parse_zone"]
-
-
-AROUND_US = 60_000_000
-"""How far `--around` looks to either side."""
-
-
-class Span(NamedTuple):
-    """What is looked at: µs UTC, both ends included; None where it is open."""
-
-    since_us: int | None = None
-    until_us: int | None = None
-
-    @classmethod
-    def of(cls, around: str | None = None, since: str | None = None, until: str | None = None) -> Span:
-        """The span that a person's options mean; `--around` narrows what the others leave.
-
-        Raises:
-            UsageError: One of them is no time, or the end is before the begin.
-        """
-        begin = None if since is None else parse_time(since, "--since")
-        end = None if until is None else parse_time(until, "--until")
-        if begin is not None and end is not None and end < begin:
-            raise UsageError(f"--until {until} is before --since {since}")
-        if around is not None:
-            middle = parse_time(around, "--around")
-            begin = max(middle - AROUND_US, begin if begin is not None else middle - AROUND_US)
-            end = min(middle + AROUND_US, end if end is not None else middle + AROUND_US)
-        return cls(begin, end)
+__all__ = ["Opened", "chosen_loads", "open_case", "open_inputs", "parse_time", "parse_window", "parse_zone"]
 
 
 @dataclass(frozen=True)
@@ -134,8 +106,7 @@ def chosen_loads(
     *,
     wanted: str | None = None,
     unit: str | None = None,
-    since_us: int | None = None,
-    until_us: int | None = None,
+    window: Window | None = None,
 ) -> list[str] | None:
     """Ids of the loads that a person means: by number, id, label, model or unit, and by what their life touches.
 
@@ -147,7 +118,7 @@ def chosen_loads(
     Raises:
         UsageError: There is no such load.
     """
-    if wanted is None and unit is None and since_us is None and until_us is None:
+    if wanted is None and unit is None and window is None:
         return None
     rows = connection.execute(
         "SELECT load_id, number, model, label, unit, begun_us, ended_us FROM loads ORDER BY number"
@@ -169,12 +140,20 @@ def chosen_loads(
         if unit not in units:
             raise UsageError(f"--unit {unit}: no such unit; the evidence shows: {', '.join(sorted(units)) or 'none'}")
         found = [row for row in found if row[4] == unit]
-    return [
-        row[0]
-        for row in found
-        if (until_us is None or row[5] is None or row[5] <= until_us)
-        and (since_us is None or row[6] is None or row[6] >= since_us)
-    ]
+    return [row[0] for row in found if window is None or window.touches(row[5], row[6])]
+
+
+def parse_window(around: str | None, since: str | None, until: str | None) -> Window | None:
+    """The span that a person's options mean.
+
+    Raises:
+        UsageError: One of them is no time, or the end is before the begin.
+    """
+    begin = None if since is None else parse_time(since, "--since")
+    end = None if until is None else parse_time(until, "--until")
+    if begin is not None and end is not None and end < begin:
+        raise UsageError(f"--until {until} is before --since {since}")
+    return Window.of(None if around is None else parse_time(around, "--around"), begin, end)
 
 
 def parse_time(text: str, option: str) -> int:

@@ -122,7 +122,7 @@ def write_case(path: Path, evidence: Evidence) -> None:
             with duckdb.connect(new) as connection:
                 connection.execute("SET TimeZone = 'UTC'")
                 store(evidence, connection)
-                install(connection, load_questions())
+                install(connection, load_questions(), comments=True)
                 connection.execute("CHECKPOINT")
             _seal(new)
             new.replace(path)

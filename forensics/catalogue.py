@@ -289,7 +289,16 @@ class Catalogue:
     extra: tuple[tuple[str, str], ...] = ()
     """Files that the user brought: name and text."""
     digest: str = ""
-    """Of all the files: a case is as old as the patterns that it was read with."""
+    """Of all the files."""
+
+    @classmethod
+    def of(cls, texts: Files) -> Catalogue:
+        """Read the files.
+
+        Raises:
+            CatalogueError: One is wrong; the message names it.
+        """
+        return cls(tuple(load_programs([*texts.installed_texts, *texts.extra])), texts.extra, texts.digest)
 
     @property
     def patterns(self) -> list[Pattern]:
@@ -315,19 +324,36 @@ class Catalogue:
         raise KeyError(name)
 
 
+@dataclass(frozen=True)
+class Files:
+    """The texts of all catalogue files, not read yet: installed ones, and those that a user brought."""
+
+    installed_texts: tuple[tuple[str, str], ...]
+    extra: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def installed(cls, extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] = ()) -> Files:
+        """The installed files, and files that a user brings: as paths, or as name and text."""
+        folder = files("forensics.parsers")
+        own = [(one.name, one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml")]
+        brought = list(texts)
+        for path in extra:
+            try:
+                brought.append((str(path), path.read_text("utf-8")))
+            except (OSError, UnicodeDecodeError) as error:
+                raise CatalogueError(f"{path}: cannot read the pattern file: {error}") from error
+        return cls(tuple(sorted(own)), tuple(brought))
+
+    @property
+    def digest(self) -> str:
+        """Of all texts: a case is as old as the patterns that it was read with."""
+        texts = (text for one in (*self.installed_texts, *self.extra) for text in one)
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
 def load_catalogue(extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] = ()) -> Catalogue:
     """Load the installed catalogues, and files that a user brings: as paths, or as name and text."""
-    folder = files("forensics.parsers")
-    own = [(one.name, one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml")]
-    own.sort()
-    brought = list(texts)
-    for path in extra:
-        try:
-            brought.append((str(path), path.read_text("utf-8")))
-        except (OSError, UnicodeDecodeError) as error:
-            raise CatalogueError(f"{path}: cannot read the pattern file: {error}") from error
-    digest = hashlib.sha256("\0".join(text for one in (*own, *brought) for text in one).encode()).hexdigest()
-    return Catalogue(tuple(load_programs([*own, *brought])), tuple(brought), digest)
+    return Catalogue.of(Files.installed(extra, texts))
 
 
 def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:

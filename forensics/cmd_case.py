@@ -115,7 +115,7 @@ def query_command(
     quiet: Quiet = False,
 ) -> None:
     """Ask a question of your own, read-only: the name of a view, or SQL; `forensics questions` lists the views."""
-    opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet)
+    opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet, only=query)
     limits = Limits(rows, seconds, memory << 20)
     lock(opened.connection, limits)
     print_result(run_query(opened.connection, query, opened.questions, limits), output.value)

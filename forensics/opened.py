@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
@@ -13,25 +14,30 @@ from dateutil import parser as dates
 from dateutil import tz as zones
 
 from .case import read_evidence, store
-from .casefile import attach_case, made_from
-from .catalogue import Catalogue, load_catalogue
+from .casefile import attach_case
+from .catalogue import Catalogue, Files
 from .errors import UsageError
 from .moment import add_moment
-from .question import Question, install, load_questions
+from .question import Question, install, load_questions, needed
 from .records import Source
 from .window import Window
 
 __all__ = ["Opened", "chosen_loads", "open_case", "open_inputs", "parse_time", "parse_window", "parse_zone"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Opened:
     """A case with its questions, ready to be asked."""
 
     connection: duckdb.DuckDBPyConnection
-    catalogue: Catalogue
+    files: Files
     questions: list[Question]
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The programs and patterns; to read them takes a moment, and not every command wants them."""
+        return Catalogue.of(self.files)
 
 
 def open_inputs(
@@ -54,30 +60,37 @@ def open_inputs(
     Raises:
         UsageError: None of them could be read.
     """
-    catalogue = load_catalogue(patterns)
+    files = Files.installed(patterns)
+    catalogue = Catalogue.of(files)
     found = read_evidence(inputs, catalogue, tz_us=parse_zone(tz), on_progress=on_progress)
     errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
     if found.sources and len(errors) == len(found.sources):
         raise UsageError("none of the inputs could be read: " + "; ".join(problems(errors)))
     connection = duckdb.connect()
     store(found, connection)
-    return _ready(connection, catalogue, at_us, tuple(problems(found.sources)))
+    return _ready(connection, files, at_us, tuple(problems(found.sources)))
 
 
-def open_case(path: Path, *, at_us: int | None = None) -> Opened:
+def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) -> Opened:
     """Open a case file for reading.
+
+    Args:
+        path: The file.
+        at_us: A moment that is asked for.
+        only: A query: the questions that it does not name are left out, which takes less time.
 
     Raises:
         CaseError: It is not a case of this program and version.
     """
     connection = duckdb.connect()
     attach_case(connection, path)
-    made = made_from(path)
-    catalogue = load_catalogue(texts=made.patterns)
+    patterns = connection.execute("SELECT name, text FROM pattern_file").fetchall()
+    about = dict(connection.execute("SELECT name, value FROM about").fetchall())
+    files = Files.installed(texts=patterns)
     notes: tuple[str, ...] = ()
-    if made.about.get("catalogue") != catalogue.digest:
+    if about.get("catalogue") != files.digest:
         notes = (f"{path}: read with other patterns than this program has; forensics ingest --case {path} renews it",)
-    return _ready(connection, catalogue, at_us, notes)
+    return _ready(connection, files, at_us, notes, only)
 
 
 def problems(sources: Sequence[Source]) -> list[str]:
@@ -91,14 +104,19 @@ def problems(sources: Sequence[Source]) -> list[str]:
 
 
 def _ready(
-    connection: duckdb.DuckDBPyConnection, catalogue: Catalogue, at_us: int | None, notes: tuple[str, ...]
+    connection: duckdb.DuckDBPyConnection,
+    files: Files,
+    at_us: int | None,
+    notes: tuple[str, ...],
+    only: str | None = None,
 ) -> Opened:
     connection.execute("SET TimeZone = 'UTC'")
     questions = load_questions()
-    install(connection, questions)
+    text = None if only is None else f"{only} measured_at" if at_us is not None else only
+    install(connection, questions if text is None else needed(questions, text))
     if at_us is not None:
         add_moment(connection, at_us)
-    return Opened(connection, catalogue, questions, notes)
+    return Opened(connection, files, questions, notes)
 
 
 def chosen_loads(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 
 import duckdb
 
 from .errors import QuestionError
 
-__all__ = ["Question", "check_header", "install", "load_questions", "parse_question"]
+__all__ = ["Question", "check_header", "install", "load_questions", "needed", "parse_question"]
 
 
 @dataclass(frozen=True)
@@ -97,37 +96,77 @@ def _parameters(file: str, text: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, kind) for name, kind in pairs)
 
 
-def install(connection: duckdb.DuckDBPyConnection, questions: Iterable[Question]) -> None:
+def install(connection: duckdb.DuckDBPyConnection, questions: Iterable[Question], *, comments: bool = False) -> None:
     """Create the views and macros, in an order in which each finds those that it mentions.
+
+    Args:
+        connection: A case.
+        questions: What to install.
+        comments: Whether to keep what they mean beside them, for whoever opens the database with another program.
 
     Raises:
         QuestionError: A question's SQL does not run, or its header and its columns differ.
     """
-    for question in _in_order(list(questions)):
-        try:
-            connection.execute(_definition(question))
-        except duckdb.Error as error:
-            raise QuestionError(f"{question.name}.sql: {error}") from error
-    for question in questions:
-        connection.execute(_comments(question))
+    waiting = _in_order(list(questions))
+    while waiting:
+        failed: list[tuple[Question, str]] = []
+        for question in waiting:
+            try:
+                connection.execute(_definition(question))
+                if comments:
+                    connection.execute(_comments(question))
+            except duckdb.CatalogException as error:
+                failed.append((question, str(error)))
+            except duckdb.Error as error:
+                raise QuestionError(f"{question.name}.sql: {error}") from error
+        if len(failed) == len(waiting):
+            question, reason = failed[0]
+            raise QuestionError(f"{question.name}.sql: {reason}")
+        waiting = [question for question, _ in failed]
 
 
 def _in_order(questions: Sequence[Question]) -> list[Question]:
-    """Questions after those whose names stand in their SQL.
-
-    Raises:
-        QuestionError: Some mention each other in a ring.
-    """
-    names = {one.name for one in questions}
-    mentions = {
-        one.name: {word for word in re.findall(r"\w+", one.sql) if word in names} - {one.name} for one in questions
-    }
-    try:
-        order = list(TopologicalSorter(mentions).static_order())
-    except CycleError as error:
-        raise QuestionError(f"these questions mention each other: {', '.join(error.args[1])}") from error
+    """Questions after those whose names stand in their SQL; a name may be a column's, so this is only a good guess."""
+    mentions = _mentions(questions)
     by_name = {one.name: one for one in questions}
-    return [by_name[name] for name in order]
+    found: dict[str, Question] = {}
+    begun: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in begun:
+            return
+        begun.add(name)
+        for other in mentions[name]:
+            visit(other)
+        found[name] = by_name[name]
+
+    for name in mentions:
+        visit(name)
+    return list(found.values())
+
+
+def _mentions(questions: Sequence[Question]) -> dict[str, list[str]]:
+    """For each question, the others whose names stand in its SQL."""
+    names = {one.name for one in questions}
+    return {
+        one.name: sorted({word for word in re.findall(r"\w+", one.sql) if word in names} - {one.name})
+        for one in questions
+    }
+
+
+def needed(questions: Sequence[Question], text: str) -> list[Question]:
+    """Those questions that a text names, with all that they mention in turn: a query needs no others."""
+    if re.search(r"\b(show|duckdb_\w+|information_schema)\b", text, re.IGNORECASE):
+        return list(questions)
+    mentions = _mentions(questions)
+    waiting = [name for name in mentions if re.search(rf"\b{name}\b", text, re.IGNORECASE)]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(mentions[name])
+    return [one for one in questions if one.name in found]
 
 
 def _definition(question: Question) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 from collections.abc import Callable, Sequence
 
 import typer
@@ -61,11 +62,12 @@ def run_shell(ask: Callable[[str], Result], questions: Sequence[Question]) -> No
 
 def _read() -> str:
     """One command, one name, or SQL up to its semicolon."""
-    text = input("forensics> ").strip()
+    talks = sys.stdin.isatty()
+    text = input("forensics> " if talks else "").strip()
     if text.startswith(".") or text.isidentifier() or not text:
         return text
     while not text.endswith(";"):
-        text += "\n" + input("     ...> ").rstrip()
+        text += "\n" + input("     ...> " if talks else "").rstrip()
     return text
 
 

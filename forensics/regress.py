@@ -36,6 +36,9 @@ VIEWS = ("loads", "vram_ledger", "vram_gap", "losses")
 CITING = {"vram_ledger": "lines", "vram_gap": "line_id"}
 """Columns of ids, made of content: not to be read, and not kept. The line they name is shown where a row differs."""
 
+UNKEPT = {"loads": "lines"}
+"""A count of lines read grows with every wording the catalogue learns: no answer changes by it."""
+
 EXPLAIN = "explain-vram"
 WIDTH = 100
 SHOWN = 240
@@ -188,7 +191,7 @@ class Answers:
         numbers = {load_id: number for load_id, number, _ in loads}
         begun = {load_id: line for load_id, _, line in loads}
         citing = CITING.get(view)
-        shown = [name for name in names if name != citing]
+        shown = [name for name in names if name not in {citing, UNKEPT.get(view)}]
         kept: list[tuple[tuple[str, ...], str | None]] = []
         for row in sorted(found, key=lambda one: numbers.get(one.get("load_id"), 0)):
             values = (numbers.get(row[name]) if name == "load_id" else row[name] for name in shown)

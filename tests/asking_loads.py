@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from rich.console import Console
 from forensics.answer import Answer, Ask, Question, answer_json, answer_table
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
-from forensics.chosen import which
+from forensics.opened import chosen_loads
 from forensics.question import install, load_questions
 from forensics.regress import load_case
 
@@ -47,7 +48,8 @@ def asked(
     connection: duckdb.DuckDBPyConnection, question: Question, load: str | None = None, around: str | None = None
 ) -> tuple[Answer, dict[str, Any]]:
     """The answer, and the document's loads by the name, number or unit that a person would use."""
-    ask = Ask(connection, loads=which(connection, load), around_us=None if around is None else moment(around))
+    which: Sequence[str] | None = chosen_loads(connection, wanted=load)
+    ask = Ask(connection, loads=which, around_us=None if around is None else moment(around))
     answer = question(ask)
     assert answer_json(ask, answer) == answer_json(ask, question(ask))
     found: dict[str, Any] = {}

@@ -23,6 +23,7 @@ from .catalogue import Catalogue, load_catalogue
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
 from .question import install, load_questions
+from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
 from .report_json import render_json
 from .report_markdown import render_markdown
@@ -140,6 +141,28 @@ def _register(name: str, question: Question, summary: str) -> None:
 
 for _name, (_question, _summary) in QUESTIONS.items():
     _register(_name, _question, _summary)
+
+
+class CheckFormat(StrEnum):
+    """How the outcome of `check` is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.command("check")
+def check(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Cases, or folders of cases; fixtures without it.")
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Write what comes out over what is kept.")] = False,
+    output: Annotated[CheckFormat, typer.Option("--format", help="How to print the outcome.")] = CheckFormat.TEXT,
+) -> None:
+    """Run recorded cases again: their rows, screens and stated values must be what is kept beside them."""
+    catalogue = load_catalogue()
+    outcomes = [check_case(case, catalogue, update=update) for case in find_cases(paths or [Path("fixtures")])]
+    typer.echo(render_json(as_document(outcomes)) if output is CheckFormat.JSON else as_text(outcomes))
+    raise typer.Exit(int(any(one.failures for one in outcomes)))
 
 
 def _open(

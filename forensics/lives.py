@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from .events import DeviceSeen, Kind, Part
@@ -101,7 +102,7 @@ class Load:
         """Whether it has not ended yet."""
         return self.ended is None and self.end_reason is None
 
-    @property
+    @cached_property
     def load_id(self) -> str:
         """Identity derived from content: the stream, and the line that begins it."""
         return "L" + content_id(self.process.identity, self.begun.offset, self.begun.text, self.number)
@@ -137,17 +138,17 @@ class Process:
         """The latest load."""
         return self.loads[-1] if self.loads else None
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """What tells this life from all others, in any collection of evidence."""
         stream = self.first.stream
         if stream.trusted:
-            where = f"{stream.host}|{stream.boot}|{stream.invocation or stream.unit}|{self.pid}|{self.tag}"
+            where = f"{stream.host}|{stream.boot}|{stream.invocation or stream.unit}|{stream.pid}|{self.tag}"
         else:
             where = f"{stream.container}|{stream.identifier}|{stream.pid}|{self.tag}"
         return f"{where}|{self.number}|{self.first.text}"
 
-    @property
+    @cached_property
     def process_id(self) -> str:
         """Identity derived from content."""
         return "P" + content_id(self.identity)

@@ -19,7 +19,7 @@ from .explain import evidence as evidence_of
 from .report_json import render_json
 from .safe import for_markdown, for_terminal, visible
 
-__all__ = ["Answer", "Ask", "Question", "Section", "answer_json", "answer_markdown", "answer_table"]
+__all__ = ["Answer", "Ask", "Option", "Question", "Section", "answer_json", "answer_markdown", "answer_table"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,16 @@ class Ask:
 
 
 Question = Callable[[Ask], Answer]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that one question has beside those of all."""
+
+    name: str
+    type: type
+    flag: str
+    help: str
 
 
 def _evidence(ask: Ask, answer: Answer) -> dict[str, Any]:

@@ -34,7 +34,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "carrier": frozenset({"close", "reopens", "hint"}),
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
-    "implies_load": frozenset({"phase"}),
+    "implies_load": frozenset({"phase", "again_s"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
     "phase": frozenset({"to", "from", "map"}),

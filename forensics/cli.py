@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import duckdb
 import typer
@@ -16,10 +18,12 @@ from dateutil import tz as zones
 from rich.console import Console
 
 from . import __version__
-from .answer import Ask, Question, answer_json, answer_markdown, answer_table
-from .asked import QUESTIONS
+from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
+from .asked import OPTIONS, QUESTIONS
 from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
+from .chosen import which
+from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
 from .question import install, load_questions
@@ -97,16 +101,15 @@ def explain_vram(
     moment, at_us = _moment(at)
     connection, catalogue = _open(inputs, tz, at_us, patterns)
     report = _self_report(self_report)
-    only = _which(connection, load)
+    only = which(connection, load)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
     _print(found, output, evidence, load)
     raise typer.Exit(exit_code(found))
 
 
-def _register(name: str, question: Question, summary: str) -> None:
-    """Make a command of a question: all questions take the same inputs and options."""
+def _register(name: str, question: Question, summary: str, options: Sequence[Option]) -> None:
+    """Make a command of a question: all take the same inputs and options, and some have options of their own."""
 
-    @app.command(name, help=summary)
     def command(
         inputs: Inputs = None,
         load: WhichLoad = None,
@@ -118,29 +121,39 @@ def _register(name: str, question: Question, summary: str) -> None:
         evidence: WithEvidence = False,
         tz: Zone = None,
         patterns: Patterns = None,
+        **extra: Any,
     ) -> None:
         connection, _ = _open(inputs, tz, None, patterns)
         ask = Ask(
             connection=connection,
-            loads=_which(connection, load),
+            loads=which(connection, load),
             around_us=None if around is None else _time(around),
             since_us=None if since is None else _time(since),
             until_us=None if until is None else _time(until),
             unit=unit,
             evidence=evidence,
+            extra=extra,
         )
-        answer = question(ask)
-        if output is Format.JSON:
-            typer.echo(answer_json(ask, answer))
-        elif output is Format.MD:
-            typer.echo(answer_markdown(ask, answer))
-        else:
-            answer_table(ask, answer, Console(highlight=False))
-        raise typer.Exit(answer.code)
+        _answer(ask, question(ask), output)
+
+    # Typer reads the signature: the options of the one question stand in it in the place of **extra.
+    shared = [one for one in signature(command, eval_str=True).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    own = [
+        Parameter(
+            one.name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[one.type | None, typer.Option(one.flag, help=one.help)],
+        )
+        for one in options
+    ]
+    command.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]  # what inspect.signature looks for
+    command.__annotations__ = {one.name: one.annotation for one in (*shared, *own)}
+    app.command(name, help=summary)(command)
 
 
 for _name, (_question, _summary) in QUESTIONS.items():
-    _register(_name, _question, _summary)
+    _register(_name, _question, _summary, OPTIONS.get(_name, ()))
 
 
 class CheckFormat(StrEnum):
@@ -165,6 +178,41 @@ def check(
     raise typer.Exit(int(any(one.failures for one in outcomes)))
 
 
+def _answer(ask: Ask, answer: Answer, output: Format) -> None:
+    """Print the answer to a question, and exit with its code."""
+    if output is Format.JSON:
+        typer.echo(answer_json(ask, answer))
+    elif output is Format.MD:
+        typer.echo(answer_markdown(ask, answer))
+    else:
+        answer_table(ask, answer, Console(highlight=False))
+    raise typer.Exit(answer.code)
+
+
+@app.command("diff")
+def diff_loads(
+    before: Annotated[str, typer.Argument(help="A load (number, id, boot:-2), or without INPUT files or a folder.")],
+    after: Annotated[str, typer.Argument(help="The load or the input to compare with it.")],
+    inputs: Inputs = None,
+    at: Annotated[str, typer.Option("--at", help="A moment of both loads: ready, last or asleep.")] = "last",
+    output: Output = Format.TABLE,
+    evidence: WithEvidence = False,
+    tz: Zone = None,
+    patterns: Patterns = None,
+) -> None:
+    """Compare two loads of one case, or of two: what holds more or less memory, and what else differs."""
+    if at not in {"ready", "last", "asleep"}:
+        raise UsageError(f"--at {at}: two loads are compared at ready, last or asleep")
+    if inputs:
+        connection, catalogue = _open(inputs, tz, None, patterns)
+        sides = [(connection, pick(connection, wanted)) for wanted in (before, after)]
+    else:
+        opened = [_open([side], tz, None, patterns) for side in (before, after)]
+        catalogue = opened[0][1]
+        sides = [(connection, pick(connection, None)) for connection, _ in opened]
+    _answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], catalogue, at), output)
+
+
 def _open(
     inputs: list[str] | None, tz: str | None, at_us: int | None, patterns: list[Path] | None
 ) -> tuple[duckdb.DuckDBPyConnection, Catalogue]:
@@ -172,9 +220,12 @@ def _open(
         raise UsageError("no input: give log files, telemetry files or a folder that holds both")
     catalogue = load_catalogue(patterns or ())
     found = read_evidence(inputs, catalogue, tz_us=_zone(tz), at_us=at_us)
+    if not found.sources:
+        raise UsageError(f"{', '.join(inputs)}: there is no file in it; give a server's log or journal, and telemetry")
     for source in found.sources:
         for problem in source.problems:
-            if problem.severity != "note":
+            # A source that gave nothing says why, even where that is no loss: it may be the wrong file.
+            if problem.severity != "note" or not source.records:
                 typer.echo(f"forensics: {source.name}: {problem.what}. {problem.remedy}".rstrip(), err=True)
     errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
     if found.sources and len(errors) == len(found.sources):
@@ -229,19 +280,6 @@ def _self_report(text: str | None) -> tuple[int, int, str] | None:
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"--self-report {text}: {error}") from error
     return size, bound, f"--self-report {text}"
-
-
-def _which(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> list[str] | None:
-    """Ids of the loads that a person means: by number, id, label, model or unit."""
-    if wanted is None:
-        return None
-    rows = connection.execute("SELECT load_id, number, model, label, unit FROM loads ORDER BY number").fetchall()
-    exact = [row[0] for row in rows if wanted in {row[0], str(row[1]), row[2], row[3], row[4]}]
-    part = [row[0] for row in rows if row[0].startswith(wanted) or wanted in (row[2] or "") or wanted in (row[3] or "")]
-    if found := exact or part:
-        return found
-    known = ", ".join(f"{row[1]} ({row[2] or 'unknown model'})" for row in rows) or "none"
-    raise UsageError(f"--load {wanted}: no such load; the evidence shows: {known}")
 
 
 def _print(found: dict[str, object], output: Format, evidence: bool, load: str | None) -> None:

@@ -320,6 +320,7 @@ class RequestTimed(Event):
     what: Annotated[str, "prompt, decode or total: never one for another."]
     elapsed_s: Annotated[float, "Time taken."]
     tokens: Annotated[int, "Tokens handled in that time."]
+    per_s: Annotated[float | None, "Rate as printed: newer builds leave the first token out of it."] = None
     slot: Annotated[int | None, "Slot."] = None
     task: Annotated[int | None, "Task."] = None
 

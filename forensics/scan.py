@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
+from .clocks import wall_us
 from .engines import best_engine
 from .records.block import NO_TIME, Block, Stream
 
@@ -179,13 +180,16 @@ class Scanner:
                 continue
             read = True
             taken.add(program.name)
-            time = int(block.times[record])
+            time: int | None = int(block.times[record])
+            if time == NO_TIME:
+                # The collector kept no time; a writer that prints date and zone says it itself.
+                time = wall_us(prefix.clock[0]) if program.grammar.clock == "wall" and prefix.clock else None
             yield Line(
                 source=block.source.name,
                 record=block.first_record + record,
                 offset=int(block.offsets[record]),
                 length=int(block.lengths[record]),
-                time_us=None if time == NO_TIME else time,
+                time_us=time,
                 stream=stream,
                 prefix=prefix,
                 matched=matched,

@@ -175,7 +175,8 @@ class _Machine:
             key = (*key_of(line), line.prefix.tag)
             begins = bool(line.pattern.effects.keys() & {"process", "load"})
             ready = line.pattern.event is LoadReady
-            runs.setdefault(key, []).append((Tick(clock, begins, ready), line))
+            ends = line.pattern.effects.get("end", {}).get("by") == "self"
+            runs.setdefault(key, []).append((Tick(clock, begins, ready, ends), line))
         suspects: dict[int, str] = {}
         for (program_name, pid, tag), run in runs.items():
             judged = judge([tick for tick, _ in run])
@@ -219,8 +220,8 @@ class _Machine:
         if "spawn" in effects:
             owner = self._spawn(group, line, owner)
         implied = "implies_load" in effects and not ("load" in effects or "spawn" in effects)
-        if implied and owner.load is None and owner.process is not None and not owner.candidates:
-            owner = self._imply(owner.process, line, effects["implies_load"].get("phase", "serve"))
+        if implied and owner.scope is not Scope.AMBIGUOUS:
+            owner = self._imply(group, line, owner)
         if owner.scope is Scope.AMBIGUOUS:
             target = _target(line, "phase")
             for load in owner.candidates:
@@ -698,11 +699,46 @@ class _Machine:
         announced.load.process.label = None if key is None else str(key)
         return announced
 
-    def _imply(self, process: Process, line: Line, phase: str) -> _Owner:
+    def _imply(self, group: Group, line: Line, owner: _Owner) -> _Owner:
+        """A line that only a load prints, where none is known: the line that began it is not in the log."""
+        arguments = line.pattern.effects["implies_load"]
+        process, known = owner.process, owner.load
+        rule = "a load must have begun before this source did"
+        if known is not None:
+            if not self._another(known, line, arguments.get("again_s")):
+                return owner
+            rule = "printed once a load, and printed again: a load must have begun in between"
+            known.end_reason = "unknown"
+        if process is None or process.parent is not None:
+            parent = process.parent if process is not None else self._relaying(group)
+            if parent is None:
+                return owner
+            process = self._new_process(group, line, parent=parent)
         load = self._open(process, line, None)
         load.implied = True
-        load.phase, load.may_be = phase, {phase}
-        return _Owner(process, load, Scope.INFERRED, "a load must have begun before this source did")
+        load.phase = arguments.get("phase", "serve")
+        load.phases[-1] = (load.phase, line)
+        load.may_be = {load.phase}
+        return _Owner(process, load, Scope.INFERRED, rule)
+
+    def _another(self, load: Load, line: Line, again_s: float | None) -> bool:
+        """Whether a line that is all that is known of a load, printed again, tells of another load.
+
+        Only in a log that somebody filtered: a load of which anything else is known may print the line for its dry run
+        and for its draft model too.
+        """
+        begun, now = load.begun.time_us, line.time_us
+        if again_s is None or begun is None or now is None or not load.implied or not load.open:
+            return False
+        return load.begun.pattern is line.pattern and not load.items and now - begun > again_s * 1_000_000
+
+    def _relaying(self, group: Group) -> Process | None:
+        """The process that relays its children's lines through this group's stream; it may not have spoken yet."""
+        for line in group.lines:
+            grammar = self.programs[line.pattern.program].grammar
+            if grammar.supervises and line.carried_by is None and not line.stream.manager and not line.stream.kernel:
+                return self._supervisor(group, line)
+        return None
 
     def _open(self, process: Process, line: Line, model: str | None) -> Load:
         load = Load(process=process, number=len(process.loads), begun=line, engine=process.program, model=model)

@@ -8,6 +8,7 @@ from .ask_kv import kv
 from .ask_loads import loads
 from .ask_spec import spec
 from .ask_swaps import swaps
+from .ask_validity import validity
 
 __all__ = ["OPTIONS", "QUESTIONS"]
 
@@ -20,6 +21,7 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
         spec,
         "Say which loads speculate, how much of what they draft is accepted, and which lines are not theirs.",
     ),
+    "validity": (validity, "Say which throughputs are measurements, and why the others are none."),
 }
 
 OPTIONS: dict[str, tuple[Option, ...]] = {

@@ -22,6 +22,7 @@ from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown,
 from .asked import OPTIONS, QUESTIONS
 from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
+from .chosen import which
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
@@ -100,7 +101,7 @@ def explain_vram(
     moment, at_us = _moment(at)
     connection, catalogue = _open(inputs, tz, at_us, patterns)
     report = _self_report(self_report)
-    only = _which(connection, load)
+    only = which(connection, load)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
     _print(found, output, evidence, load)
     raise typer.Exit(exit_code(found))
@@ -125,7 +126,7 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
         connection, _ = _open(inputs, tz, None, patterns)
         ask = Ask(
             connection=connection,
-            loads=_which(connection, load),
+            loads=which(connection, load),
             around_us=None if around is None else _time(around),
             since_us=None if since is None else _time(since),
             until_us=None if until is None else _time(until),
@@ -219,9 +220,12 @@ def _open(
         raise UsageError("no input: give log files, telemetry files or a folder that holds both")
     catalogue = load_catalogue(patterns or ())
     found = read_evidence(inputs, catalogue, tz_us=_zone(tz), at_us=at_us)
+    if not found.sources:
+        raise UsageError(f"{', '.join(inputs)}: there is no file in it; give a server's log or journal, and telemetry")
     for source in found.sources:
         for problem in source.problems:
-            if problem.severity != "note":
+            # A source that gave nothing says why, even where that is no loss: it may be the wrong file.
+            if problem.severity != "note" or not source.records:
                 typer.echo(f"forensics: {source.name}: {problem.what}. {problem.remedy}".rstrip(), err=True)
     errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
     if found.sources and len(errors) == len(found.sources):
@@ -276,19 +280,6 @@ def _self_report(text: str | None) -> tuple[int, int, str] | None:
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"--self-report {text}: {error}") from error
     return size, bound, f"--self-report {text}"
-
-
-def _which(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> list[str] | None:
-    """Ids of the loads that a person means: by number, id, label, model or unit."""
-    if wanted is None:
-        return None
-    rows = connection.execute("SELECT load_id, number, model, label, unit FROM loads ORDER BY number").fetchall()
-    exact = [row[0] for row in rows if wanted in {row[0], str(row[1]), row[2], row[3], row[4]}]
-    part = [row[0] for row in rows if row[0].startswith(wanted) or wanted in (row[2] or "") or wanted in (row[3] or "")]
-    if found := exact or part:
-        return found
-    known = ", ".join(f"{row[1]} ({row[2] or 'unknown model'})" for row in rows) or "none"
-    raise UsageError(f"--load {wanted}: no such load; the evidence shows: {known}")
 
 
 def _print(found: dict[str, object], output: Format, evidence: bool, load: str | None) -> None:

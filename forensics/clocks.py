@@ -66,11 +66,12 @@ FEW = 3
 
 
 class Tick(NamedTuple):
-    """One line of a writer: its clock, whether only a beginning process prints it, whether it says ready."""
+    """One line of a writer: its clock, and whether it begins a process, says ready, or ends a load."""
 
     clock: int
     begins: bool
     ready: bool
+    ends: bool = False
 
 
 class Judged(NamedTuple):
@@ -84,8 +85,11 @@ def judge(ticks: Sequence[Tick]) -> Judged:
     """Split a writer's lines into lives where its clock begins again, and see whether each life has one clock.
 
     A line that begins a process with an earlier clock than the line before it begins a new life, if the clock then goes
-    on from there. If after a few such lines the old clock goes on, those few are foreign: a text can hold them. If the
-    new clock jumps past the old one before the new life got ready, both writers may be alive.
+    on from there. If after a few such lines the old clock goes on, those few are foreign: a text can hold them.
+
+    Whether the old writer is gone: a line of its would be ahead of the new clock by all of the old one, so the new
+    clock would jump by as much and the new writer be silent for as long. Where no such jump comes before the new life
+    got ready, or the old one said that it ends, it is gone; else both may be alive.
     """
     foreign: set[int] = set()
     shared = False
@@ -104,7 +108,7 @@ def judge(ticks: Sequence[Tick]) -> Judged:
                 foreign.update(part[:head])
                 life += part[head:]
                 continue
-            if head < len(part) and not any(ticks[number].ready for number in part[:head]):
+            if not any(ticks[number].ends for number in life) and _may_be_both(ticks, part, last):
                 shared = True
             lives.append(life)
         life = part
@@ -116,3 +120,13 @@ def judge(ticks: Sequence[Tick]) -> Judged:
         else:
             foreign.update(life[place] for place in strange)
     return Judged(set() if shared else foreign, shared)
+
+
+def _may_be_both(ticks: Sequence[Tick], part: Sequence[int], ahead: int) -> bool:
+    """Whether a new life's clock jumps by all of the old one before it got ready."""
+    for earlier, later in itertools.pairwise(part):
+        if ticks[earlier].ready:
+            return False
+        if ticks[later].clock - ticks[earlier].clock >= ahead:
+            return True
+    return False

@@ -19,6 +19,7 @@ from .answer import Ask, answer_table
 from .asked import QUESTIONS
 from .case import Evidence, read_evidence, store
 from .catalogue import Catalogue
+from .chosen import which
 from .errors import UsageError
 from .expect import Expect, parse_expect, shortfalls
 from .explain import document, exit_code
@@ -37,12 +38,15 @@ VIEWS = ("loads", "vram_ledger", "vram_gap", "losses")
 CITING = {"vram_ledger": "lines", "vram_gap": "line_id"}
 """Columns of ids, made of content: not to be read, and not kept. The line they name is shown where a row differs."""
 
+UNKEPT = {"loads": "lines"}
+"""A count of lines read grows with every wording the catalogue learns: no answer changes by it."""
+
 EXPLAIN = "explain-vram"
 WIDTH = 100
 SHOWN = 240
 """Cells of a differing row that a person is shown; JSON has all of it."""
 
-KEYS = frozenset({"title", "question", "also", "origin", "cut", "inputs", "self_report", "tz_us", "exit", "expect"})
+KEYS = frozenset("title question also origin cut inputs load around self_report tz_us exit expect".split())
 OUR_FILES = frozenset({"case.toml", "expected", "README.md"})
 
 
@@ -55,6 +59,8 @@ class Case:
     question: str
     also: tuple[str, ...]
     inputs: tuple[str, ...]
+    load: str | None
+    around: str | None
     self_report: str | None
     tz_us: int | None
     exit: int
@@ -64,6 +70,11 @@ class Case:
     def name(self) -> str:
         """The folder's name."""
         return self.folder.name
+
+    @property
+    def paths(self) -> list[Path]:
+        """Its inputs."""
+        return [self.folder / name for name in self.inputs]
 
 
 @dataclass(frozen=True)
@@ -127,6 +138,8 @@ def load_case(folder: Path) -> Case:
         question=told["question"],
         also=tuple(told.get("also", ())),
         inputs=tuple(inputs),
+        load=told.get("load"),
+        around=told.get("around"),
         self_report=told.get("self_report"),
         tz_us=told.get("tz_us"),
         exit=told.get("exit", 0),
@@ -180,7 +193,7 @@ class Answers:
             if question == EXPLAIN:
                 render_table(self.document("last"), console)
             else:
-                ask = Ask(connection=self.connection)
+                ask = self._ask()
                 answer_table(ask, QUESTIONS[question][0](ask), console)
         return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
@@ -188,7 +201,11 @@ class Answers:
         """The exit code of the question's command."""
         if self.case.question == EXPLAIN:
             return exit_code(self.document("last"))
-        return QUESTIONS[self.case.question][0](Ask(connection=self.connection)).code
+        return QUESTIONS[self.case.question][0](self._ask()).code
+
+    def _ask(self) -> Ask:
+        around = None if self.case.around is None else _time_us(self.case.around, self.case)
+        return Ask(self.connection, loads=which(self.connection, self.case.load), around_us=around)
 
     def rows(self, view: str) -> tuple[list[str], list[tuple[tuple[str, ...], str | None]]]:
         """Columns and rows of a question, as kept: loads by number, without ids; and a line behind each row."""
@@ -199,7 +216,7 @@ class Answers:
         numbers = {load_id: number for load_id, number, _ in loads}
         begun = {load_id: line for load_id, _, line in loads}
         citing = CITING.get(view)
-        shown = [name for name in names if name != citing]
+        shown = [name for name in names if name not in {citing, UNKEPT.get(view)}]
         kept: list[tuple[tuple[str, ...], str | None]] = []
         for row in sorted(found, key=lambda one: numbers.get(one.get("load_id"), 0)):
             values = (numbers.get(row[name]) if name == "load_id" else row[name] for name in shown)
@@ -224,9 +241,9 @@ def _time_us(moment: str, case: Case) -> int:
     try:
         found = dates.isoparse(moment)
     except ValueError as error:
-        raise UsageError(f"{case.folder / 'case.toml'}: at = {moment!r} is neither a moment nor a time") from error
+        raise UsageError(f"{case.folder / 'case.toml'}: {moment!r} is neither a moment nor a time") from error
     if found.tzinfo is None:
-        raise UsageError(f"{case.folder / 'case.toml'}: at = {moment!r} has no zone")
+        raise UsageError(f"{case.folder / 'case.toml'}: the time {moment!r} has no zone")
     return int(found.timestamp() * 1_000_000)
 
 

@@ -160,7 +160,8 @@ class _Machine:
             key = (program.name, line.stream.pid if line.stream.trusted else None, line.prefix.tag)
             begins = "process" in line.pattern.effects
             ready = line.pattern.event is LoadReady
-            runs.setdefault(key, []).append((Tick(clock, begins, ready), line))
+            ends = line.pattern.effects.get("end", {}).get("by") == "self"
+            runs.setdefault(key, []).append((Tick(clock, begins, ready, ends), line))
         suspects: dict[int, str] = {}
         for (program_name, pid, tag), run in runs.items():
             judged = judge([tick for tick, _ in run])

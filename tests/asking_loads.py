@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from rich.console import Console
 from forensics.answer import Answer, Ask, Question, answer_json, answer_table
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
-from forensics.cli import _which
+from forensics.chosen import which
 from forensics.question import install, load_questions
+from forensics.regress import load_case
 
 __all__ = ["FIXTURES", "asked", "case_of", "case_text", "moment", "screen"]
 
@@ -23,9 +23,10 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 def case_of(*inputs: Path) -> duckdb.DuckDBPyConnection:
-    """Read files as one case and install the questions."""
+    """Read files, or the inputs of a kept case, as one case and install the questions."""
     connection = duckdb.connect()
-    store(read_evidence(inputs, load_catalogue(), tz_us=0), connection)
+    paths = [path for one in inputs for path in (load_case(one).paths if (one / "case.toml").is_file() else [one])]
+    store(read_evidence(paths, load_catalogue(), tz_us=0), connection)
     install(connection, load_questions())
     return connection
 
@@ -46,8 +47,7 @@ def asked(
     connection: duckdb.DuckDBPyConnection, question: Question, load: str | None = None, around: str | None = None
 ) -> tuple[Answer, dict[str, Any]]:
     """The answer, and the document's loads by the name, number or unit that a person would use."""
-    which: Sequence[str] | None = _which(connection, load)
-    ask = Ask(connection, loads=which, around_us=None if around is None else moment(around))
+    ask = Ask(connection, loads=which(connection, load), around_us=None if around is None else moment(around))
     answer = question(ask)
     assert answer_json(ask, answer) == answer_json(ask, question(ask))
     found: dict[str, Any] = {}

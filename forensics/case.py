@@ -104,9 +104,9 @@ def line_id(line: Line, roots: dict[str, str]) -> str:
     return "E" + content_id(roots.get(line.source, line.source), line.offset)
 
 
-def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection) -> None:
-    """Write all tables of a case."""
-    connection.execute(f"BEGIN; {ddl()} COMMIT")
+def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments: bool = False) -> None:
+    """Write all tables of a case; with comments on tables and columns if it is to be kept."""
+    connection.execute(f"BEGIN; {ddl(comments=comments)} COMMIT")
     for name, rows in _rows(evidence).items():
         if rows:
             arrow = arrow_table(name, rows)

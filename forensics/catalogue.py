@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,7 @@ class Pattern:
     name: str
     event: type[Event]
     contains: str
-    regex: re.Pattern[str]
+    expression: str
     fields: Mapping[str, Field]
     units: Mapping[str, str]
     unit_groups: Mapping[str, str]
@@ -184,6 +185,11 @@ class Pattern:
     samples: tuple[Mapping[str, Any], ...]
     nevers: tuple[str, ...]
     where: str
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The expression, compiled when the first line asks for it: most logs need few of a thousand patterns."""
+        return _compile(self.where, self.expression)
 
     def match(self, message: str, record_fields: Mapping[str, str] | None = None) -> Matched | None:
         """Read one message, already without its prefix.
@@ -300,7 +306,11 @@ class Catalogue:
         Raises:
             CatalogueError: One is wrong; the message names it.
         """
-        return cls(tuple(load_programs([*texts.installed_texts, *texts.extra])), texts.extra, texts.digest)
+        # The installed files are compiled in full by the tests; a user's are here.
+        installed = load_programs(texts.installed_texts, compile_all=False)
+        programs = [*installed, *load_programs(texts.extra)]
+        _distinct_names(programs)
+        return cls(tuple(programs), texts.extra, texts.digest)
 
     @property
     def patterns(self) -> list[Pattern]:
@@ -358,18 +368,30 @@ def load_catalogue(extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] 
     return Catalogue.of(Files.installed(extra, texts))
 
 
-def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:
+def load_programs(sources: Iterable[tuple[str, str]], *, compile_all: bool = True) -> list[Program]:
     """Parse and check catalogue texts, given as (name of file, text).
+
+    Args:
+        sources: The texts.
+        compile_all: Compile every expression now, so that a bad one is refused here and not at its first line.
 
     Raises:
         CatalogueError: A file is wrong; the message names file and pattern and says what to do.
     """
     programs = [_program(name, text) for name, text in sources]
+    if compile_all:
+        for program in programs:
+            for pattern in program.patterns:
+                assert pattern.regex is not None
+    _distinct_names(programs)
+    return programs
+
+
+def _distinct_names(programs: Iterable[Program]) -> None:
     names = [program.name for program in programs]
     for name in names:
         if names.count(name) > 1:
             raise CatalogueError(f"two catalogue files describe the program {name!r}; rename one")
-    return programs
 
 
 PROGRAM_KEYS = frozenset(
@@ -487,13 +509,13 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
             f"{where}: the literal {raw['contains']!r} would be missed in the JSON form, which escapes it; "
             "choose one without quotes, backslashes and tabs"
         )
-    regex = _compile(where, raw.get("regex", ""))
+    expression: str = raw.get("regex", "")
     keys = frozenset(raw.get("keys", ()))
     units: dict[str, str] = {}
     unit_groups: dict[str, str] = {}
     constants = dict(raw.get("const", {}))
     from_record: Mapping[str, str] = raw.get("record", {})
-    groups = set(regex.groupindex)
+    groups = set(re.findall(r"\(\?P<(\w+)>", expression))
     for group in sorted(groups | set(from_record)):
         if group not in fields_of and group not in keys:
             raise CatalogueError(
@@ -547,7 +569,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         name=name,
         event=event,
         contains=raw["contains"],
-        regex=regex,
+        expression=expression,
         fields=fields_of,
         units=units,
         unit_groups=unit_groups,

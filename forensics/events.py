@@ -505,13 +505,8 @@ class Field:
 _FIELDS: dict[str, dict[str, Field]] = {}
 
 
-_FIELDS: dict[str, dict[str, Field]] = {}
-
-
 def event_fields(event_type: type[Event]) -> dict[str, Field]:
     """Give the fields of an event type by name, in order of declaration."""
-    if event_type.__name__ in _FIELDS:
-        return _FIELDS[event_type.__name__]
     if event_type.__name__ not in _FIELDS:
         _FIELDS[event_type.__name__] = _fields_of(event_type)
     return _FIELDS[event_type.__name__]
@@ -528,5 +523,4 @@ def _fields_of(event_type: type[Event]) -> dict[str, Field]:
         found[declared.name] = Field(
             declared.name, alternatives[0], len(alternatives) != len(get_args(inner) or (inner,)), meaning
         )
-    _FIELDS[event_type.__name__] = found
     return found

@@ -17,6 +17,7 @@ from .scan import Line, ScanCounts, Scanner
 from .schema import TABLES, arrow_table, ddl
 from .scope import Ownership, assign
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
+from .twins import count_once
 
 __all__ = ["Evidence", "read_evidence", "store"]
 
@@ -67,7 +68,7 @@ def read_evidence(
         else:
             evidence.sources.append(piece)
     evidence.counts = scanner.counts
-    evidence.ownership = assign(lines, catalogue)
+    evidence.ownership = assign(count_once(lines, evidence.sources, scanner.counts), catalogue)
     evidence.telemetry = gather(cards, holders)
     processes = evidence.ownership.processes
     known = [*(one.zone_known for one in cards), *(one.zone_known for one in holders)]

@@ -18,8 +18,9 @@ from rich.text import Text
 from .explain import evidence as evidence_of
 from .report_json import render_json
 from .safe import for_markdown, for_terminal, visible
+from .window import Window
 
-__all__ = ["Answer", "Ask", "Question", "Section", "answer_json", "answer_markdown", "answer_table"]
+__all__ = ["Answer", "Ask", "Option", "Question", "Section", "answer_json", "answer_markdown", "answer_table"]
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,27 @@ class Ask:
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    @property
+    def window(self) -> Window | None:
+        """The span asked for, or None if none was."""
+        return Window.of(self.around_us, self.since_us, self.until_us)
+
     def wants(self, load_id: str | None) -> bool:
         """Whether a load is among those asked for."""
         return self.loads is None or load_id in self.loads
 
 
 Question = Callable[[Ask], Answer]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that one question has beside those of all."""
+
+    name: str
+    type: type
+    flag: str
+    help: str
 
 
 def _evidence(ask: Ask, answer: Answer) -> dict[str, Any]:
@@ -135,11 +151,13 @@ def answer_markdown(ask: Ask, answer: Answer) -> str:
         if section.note:
             parts.append(for_markdown(section.note))
     if ask.evidence:
-        for identity, entry in _evidence(ask, answer).items():
-            parts.append(
-                f"- {for_markdown(identity)} {for_markdown(visible(entry['source']))}@{entry['offset']}: "
-                f"{for_markdown(entry['text'])}"
-            )
+        found = _evidence(ask, answer)
+        parts.extend(
+            f"- e{number} {for_markdown(visible(found[identity]['source']))}@{found[identity]['offset']}: "
+            f"{for_markdown(found[identity]['text'])}"
+            for number, identity in enumerate(answer.cited, 1)
+            if identity in found
+        )
     if answer.next:
         parts.append(f"**Next** {for_markdown(answer.next)}")
     return "\n\n".join(parts) + "\n"

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from .answer import Question
+from .answer import Option, Question
+from .ask_crashes import crashes
+from .ask_kv import kv
 from .ask_loads import loads
+from .ask_spec import spec
+from .ask_swaps import swaps
+from .ask_validity import validity
 
-__all__ = ["QUESTIONS"]
+__all__ = ["OPTIONS", "QUESTIONS"]
 
 QUESTIONS: dict[str, tuple[Question, str]] = {
+    "crashes": (crashes, "Tell why loads failed: one failure per root, what followed, what the host says."),
+    "kv": (kv, "List cache pools over starts: what the figures mean, what changed with them, what was refused."),
     "loads": (loads, "List the model loads: when each began, got ready and ended, and how."),
+    "swaps": (swaps, "Tell which models took each other's place, how often, at what cost, and what would stop it."),
+    "spec": (
+        spec,
+        "Say which loads speculate, how much of what they draft is accepted, and which lines are not theirs.",
+    ),
+    "validity": (validity, "Say which throughputs are measurements, and why the others are none."),
 }
+
+OPTIONS: dict[str, tuple[Option, ...]] = {
+    "swaps": (Option("load_s", float, "--load-time", "Seconds that a load is known to take, where the log has none."),),
+    "kv": (Option("published", int, "--published", "Tokens that an application was told of the pool."),),
+}
+"""Options that a question has beside those of all; they come to it in `Ask.extra`."""

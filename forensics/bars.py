@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["Fill", "Segment", "bar", "fill_of", "glyph"]
+__all__ = ["Fill", "Segment", "bar", "fill_of", "glyph", "sparkline"]
 
 
 class Fill(StrEnum):
@@ -90,3 +90,11 @@ def bar(segments: Iterable[Segment], total_bytes: int, cells: int) -> list[tuple
     by_rest = sorted(Fill, key=lambda fill: -shares[fill][1])
     widths = {fill: shares[fill][0] + (fill in by_rest[:spare]) for fill in Fill}
     return [(fill, width) for fill, width in widths.items() if width]
+
+
+def sparkline(shares: Iterable[float | None]) -> str:
+    """Shares from 0 to 1 as a row of small bars on a fixed scale, so that two rows compare; a gap is a blank."""
+    steps = "▁▂▃▄▅▆▇█"
+    return "".join(
+        " " if share is None else steps[min(len(steps) - 1, max(0, int(share * len(steps))))] for share in shares
+    )

@@ -7,6 +7,7 @@ calibration). docs/patterns.md explains every key.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -24,6 +25,8 @@ __all__ = ["Catalogue", "Grammar", "Matched", "Pattern", "Prefix", "Program", "l
 
 EVENTS: dict[str, type[Event]] = {one.__name__: one for one in EVENT_TYPES}
 PHASES = frozenset({"fit", "allocate", "serve", "asleep", "end"})
+WITHOUT_LOAD = frozenset({"begin", "route"})
+"""Where a line may stand that no load prints: before any, or in the life of a process that only starts others."""
 COMBINE = frozenset({"add", "once", "block", "last"})
 PER = frozenset({"load", "context", "part"})
 REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
@@ -32,7 +35,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "carrier": frozenset({"close", "reopens", "hint"}),
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
-    "implies_load": frozenset({"phase"}),
+    "implies_load": frozenset({"phase", "again_s"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
     "phase": frozenset({"to", "from", "map"}),
@@ -285,6 +288,19 @@ class Catalogue:
     """All programs, and their patterns by the literal that the scan looks for."""
 
     programs: tuple[Program, ...]
+    extra: tuple[tuple[str, str], ...] = ()
+    """Files that the user brought: name and text."""
+    digest: str = ""
+    """Of all the files."""
+
+    @classmethod
+    def of(cls, texts: Files) -> Catalogue:
+        """Read the files.
+
+        Raises:
+            CatalogueError: One is wrong; the message names it.
+        """
+        return cls(tuple(load_programs([*texts.installed_texts, *texts.extra])), texts.extra, texts.digest)
 
     @property
     def patterns(self) -> list[Pattern]:
@@ -310,17 +326,36 @@ class Catalogue:
         raise KeyError(name)
 
 
-def load_catalogue(extra: Iterable[Path] = ()) -> Catalogue:
-    """Load the installed catalogues, and files that a user brings."""
-    folder = files("forensics.parsers")
-    sources = [(one.name, one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml")]
-    sources.sort()
-    for path in extra:
-        try:
-            sources.append((str(path), path.read_text("utf-8")))
-        except (OSError, UnicodeDecodeError) as error:
-            raise CatalogueError(f"{path}: cannot read the pattern file: {error}") from error
-    return Catalogue(tuple(load_programs(sources)))
+@dataclass(frozen=True)
+class Files:
+    """The texts of all catalogue files, not read yet: installed ones, and those that a user brought."""
+
+    installed_texts: tuple[tuple[str, str], ...]
+    extra: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def installed(cls, extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] = ()) -> Files:
+        """The installed files, and files that a user brings: as paths, or as name and text."""
+        folder = files("forensics.parsers")
+        own = [(one.name, one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml")]
+        brought = list(texts)
+        for path in extra:
+            try:
+                brought.append((str(path), path.read_text("utf-8")))
+            except (OSError, UnicodeDecodeError) as error:
+                raise CatalogueError(f"{path}: cannot read the pattern file: {error}") from error
+        return cls(tuple(sorted(own)), tuple(brought))
+
+    @property
+    def digest(self) -> str:
+        """Of all texts: a case is as old as the patterns that it was read with."""
+        texts = (text for one in (*self.installed_texts, *self.extra) for text in one)
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def load_catalogue(extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] = ()) -> Catalogue:
+    """Load the installed catalogues, and files that a user brings: as paths, or as name and text."""
+    return Catalogue.of(Files.installed(extra, texts))
 
 
 def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:
@@ -505,7 +540,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
             raise CatalogueError(f"{where}: a sample does not contain the literal {raw['contains']!r}")
     for key in ("possible_in", "believed_in"):
         for phase in raw.get(key, ()):
-            if phase not in PHASES:
+            if phase not in PHASES and not (key == "possible_in" and phase in WITHOUT_LOAD):
                 raise CatalogueError(f"{where}: {key}: unknown phase {phase!r}; known: {', '.join(sorted(PHASES))}")
     return Pattern(
         program=program,

@@ -320,6 +320,7 @@ class RequestTimed(Event):
     what: Annotated[str, "prompt, decode or total: never one for another."]
     elapsed_s: Annotated[float, "Time taken."]
     tokens: Annotated[int, "Tokens handled in that time."]
+    per_s: Annotated[float | None, "Rate as printed: newer builds leave the first token out of it."] = None
     slot: Annotated[int | None, "Slot."] = None
     task: Annotated[int | None, "Task."] = None
 
@@ -501,8 +502,17 @@ class Field:
     meaning: str
 
 
+_FIELDS: dict[str, dict[str, Field]] = {}
+
+
 def event_fields(event_type: type[Event]) -> dict[str, Field]:
     """Give the fields of an event type by name, in order of declaration."""
+    if event_type.__name__ not in _FIELDS:
+        _FIELDS[event_type.__name__] = _fields_of(event_type)
+    return _FIELDS[event_type.__name__]
+
+
+def _fields_of(event_type: type[Event]) -> dict[str, Field]:
     hints = get_type_hints(event_type, include_extras=True)
     found: dict[str, Field] = {}
     for declared in fields(event_type):

@@ -14,6 +14,7 @@ from .gap import explain_gap
 from .missing import next_step, whats_missing
 from .setaside import set_aside
 from .units import MIB
+from .verdict import verdict
 
 __all__ = ["SCHEMA", "Rows", "document", "exit_code", "fetch", "iso", "mib"]
 
@@ -84,6 +85,8 @@ def document(
     for load in answers:
         for finding in load["findings"]:
             cited.update(finding["for"], finding["against"])
+    for load in answers:
+        load["verdict"] = verdict(found, load)
     found["next"] = next_step(found)
     found["evidence"] = evidence(connection, cited)
     return found
@@ -378,7 +381,8 @@ def evidence(connection: duckdb.DuckDBPyConnection, cited: set[str]) -> dict[str
     for row in fetch(
         connection,
         """
-        SELECT line_id, source_id, digest, "offset", length, cursor, time_us, load_id, text
+        SELECT line_id, source_id, digest, "offset", length, cursor, time_us, load_id, text,
+            CASE WHEN format = 'text' THEN record + 1 END AS number
         FROM line LEFT JOIN source USING (source_id)
         """,
     ):
@@ -388,7 +392,7 @@ def evidence(connection: duckdb.DuckDBPyConnection, cited: set[str]) -> dict[str
                 "digest": row["digest"],
                 "offset": row["offset"],
                 "length": row["length"],
-                "line": None,
+                "line": row["number"],
                 "cursor": row["cursor"],
                 "time": iso(row["time_us"]),
                 "load_id": row["load_id"],

@@ -1,8 +1,8 @@
-"""Set what a service says it uses against what the cards measured: the gap, its candidates, and what would decide."""
+"""Set what a service says it uses against what the cards measured: replay its figure, or name what may be missing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -11,8 +11,23 @@ from .units import MIB
 
 __all__ = ["explain_gap"]
 
+GIB = 1024 * MIB
+
 CORE = frozenset({"weights", "kv_cache", "recurrent_state"})
 """What every self-report counts: weights and cache of the target."""
+
+COARSE = 10**9
+"""A report in whole decimal gigabytes may be cut instead of rounded: it stands for a span as wide as this."""
+
+WHY = {
+    "overwritten": "a later line took its place in the report",
+    "never_matched": "in no line that the report reads",
+    "counted_once": "held on each card, in the report once",
+    "host": "in the report, on no card",
+    "not_held": "in the report, and no amount of the ledger",
+    "assumed": "assumed: a later context printed the same component, device and kind on this card",
+    "forecast": "forecast; no line of the report's pattern names it",
+}
 
 
 def explain_gap(
@@ -27,48 +42,144 @@ def explain_gap(
         cited: Evidence ids that are printed.
     """
     size, bound, origin = report
-    answer["self_report"] = {
-        "mib": round(size / MIB, 4),
-        "bytes": size,
-        "bound_bytes": bound,
-        "source": origin,
-        "replay": None,
-    }
-    measured = [device["measured_bytes"] for device in answer["devices"] if device["measured_bytes"] is not None]
-    if not measured:
-        answer["findings"].append(
-            {
-                "claim": "The gap to the self-report is not measured: no card was sampled.",
-                "state": "not measured",
-                "amount_mib": None,
-                "amount_bytes": None,
-                "for": [],
-                "against": [],
-            }
-        )
+    fits, replay = _replay(connection, answer["load_id"], size, bound)
+    answer["self_report"] = {**_amount(size), "bound_bytes": bound, "source": origin, "replay": replay}
+    for line in _replayed_lines(replay):
+        cited.add(line)
+    cards = [device for device in answer["devices"] if device["where"] == "card"]
+    unseen = [device["device"] for device in cards if device["measured_bytes"] is None]
+    if unseen or not cards:
+        which = f": nothing measured {', '.join(unseen)}." if unseen else ": no card was sampled."
+        answer["findings"].append(_finding("The gap to the self-report is not measured" + which, "not measured"))
         return
-    gap = sum(measured) - size
-    items = _candidates(connection, answer)
-    named = sum(item["bytes"] for item in items)
-    estimated = sum(item["bytes"] for item in items if item["basis"] == "estimated")
-    rest = gap - named
+    gap = sum(device["measured_bytes"] for device in cards) - size
+    if fits:
+        items = [*_differences(connection, answer["load_id"], fits[0]["algorithm"]), *_runtimes(cards)]
+    else:
+        items = _candidates(connection, answer)
+    answer["gap"] = {**_amount(gap), "items": items, **_sums(gap, items), "alternatives": []}
     for item in items:
         cited.update(item["evidence"])
-    answer["gap"] = {
-        "mib": round(gap / MIB, 4),
-        "bytes": gap,
-        "items": items,
-        "named_mib": round(named / MIB, 4),
-        "named_bytes": named,
-        "estimated_mib": round(estimated / MIB, 4),
-        "estimated_bytes": estimated,
-        "unexplained_mib": round(rest / MIB, 4),
-        "unexplained_bytes": rest,
+    if fits:
+        answer["findings"].append(_replayed(gap, items, fits, _coarse(size, bound)))
+    elif items:
+        answer["findings"].append(_claim(gap, items))
+        _other_reading(connection, answer, gap, cited)
+        _forecast_semantics(connection, answer, gap, items)
+    if replay is not None and not fits:
+        answer["findings"].append(_unmatched(size, replay))
+    _counted_twice(connection, answer, len(cards), cited)
+
+
+# -- the replay -------------------------------------------------------------------------------------------------------
+
+
+def _replay(
+    connection: duckdb.DuckDBPyConnection, load_id: str, size: int, bound: int
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Which algorithms give the reported figure from the load's own lines, best first, and what the first one did."""
+    sums = _rows(connection, "SELECT * FROM self_report_sums WHERE load_id = ? ORDER BY rank", [load_id])
+    if not sums:
+        return [], None
+    for one in sums:
+        one["difference_bytes"] = size - one["size_bytes"]
+    span = COARSE if _coarse(size, bound) else 0
+    fits = [
+        one
+        for one in sums
+        if -one["tolerance_bytes"] - bound - span <= one["difference_bytes"] <= one["tolerance_bytes"] + bound
+    ]
+    fits.sort(key=lambda one: (abs(one["difference_bytes"]) > one["tolerance_bytes"] + bound, one["rank"]))
+    shown = fits[0] if fits else sums[0]
+    lines = _rows(
+        connection,
+        """
+        SELECT line_id, part, kind, logged, size_bytes, status, replaced_by FROM self_report_replay
+        WHERE load_id = ? AND algorithm = ? ORDER BY ordinal
+        """,
+        [load_id, shown["algorithm"]],
+    )
+    held = {
+        row["line_id"]
+        for row in _rows(connection, "SELECT line_id FROM item WHERE load_id = ? AND mark = 'counted'", [load_id])
     }
-    assert gap == named + rest
-    if not items:
-        return
-    answer["findings"].append(_claim(gap, named, estimated, rest, items))
+    return fits, {
+        "algorithm": shown["algorithm"],
+        "about": shown["about"],
+        "matches": bool(fits),
+        **_amount(shown["size_bytes"]),
+        "tolerance_bytes": shown["tolerance_bytes"] + bound,
+        **{
+            status: [_line(row) for row in lines if row["status"] == status]
+            for status in ("entered", "overwritten", "never_matched", "host")
+        },
+        "not_counted": [row["line_id"] for row in lines if row["status"] == "entered" and row["line_id"] not in held],
+        "tried": [
+            {
+                "algorithm": one["algorithm"],
+                **_amount(one["size_bytes"]),
+                "difference_mib": round(one["difference_bytes"] / MIB, 4),
+                "difference_bytes": one["difference_bytes"],
+            }
+            for one in sums
+        ],
+    }
+
+
+def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "part": row["part"],
+        "kind": row["kind"],
+        "device": row["logged"],
+        **_amount(row["size_bytes"]),
+        "evidence": [row["line_id"]],
+        "replaced_by": [row["replaced_by"]] if row["replaced_by"] else [],
+    }
+
+
+def _replayed_lines(replay: Mapping[str, Any] | None) -> Iterable[str]:
+    for status in ("entered", "overwritten", "never_matched", "host") if replay else ():
+        for row in replay[status] if replay else ():
+            yield from row["evidence"]
+
+
+def _coarse(size: int, bound: int) -> bool:
+    """Whether a figure is in whole decimal gigabytes, as text tables cut them."""
+    return bound == 0 and size % COARSE == 0 and size > 0
+
+
+# -- what the report lacks --------------------------------------------------------------------------------------------
+
+
+def _differences(connection: duckdb.DuckDBPyConnection, load_id: str, algorithm: str) -> list[dict[str, Any]]:
+    rows = _rows(connection, "SELECT * FROM self_report_gap WHERE load_id = ? AND algorithm = ?", [load_id, algorithm])
+    return [_difference(row) for row in rows]
+
+
+def _difference(row: Mapping[str, Any]) -> dict[str, Any]:
+    size, bound = row["size_bytes"], row["bound_bytes"]
+    low = 0 if row["basis"] == "estimated" and size > 0 else size - bound
+    return {
+        "part": row["part"],
+        "kind": row["kind"],
+        **_amount(size),
+        "basis": row["basis"],
+        "bounds_mib": [round(low / MIB, 4), round((size + bound) / MIB, 4)],
+        "bounds_bytes": [low, size + bound],
+        "evidence": [*row["lines"].split(), *(row["replaced_by"] or "").split()],
+        "note": WHY[row["why"]],
+        "device": row["device"],
+        "why": row["why"],
+    }
+
+
+def _runtimes(cards: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {**_short(item), "device": device["device"], "why": "runtime"}
+        for device in cards
+        for item in device["items"]
+        if item["kind"] == "runtime"
+    ]
 
 
 def _candidates(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -81,7 +192,7 @@ def _candidates(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]
         if device["where"] != "card":
             continue
         items.extend(
-            {**_short(item), "device": device["device"]}
+            {**_short(item), "device": device["device"], "why": "left_out"}
             for item in device["items"]
             if item["kind"] != "runtime" and not (item["kind"] in CORE and item["part"] == "target")
         )
@@ -100,38 +211,193 @@ def _candidates(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]
                 {
                     "part": part,
                     "kind": None,
-                    "mib": round(size / MIB, 4),
-                    "bytes": size,
+                    **_amount(size),
                     "basis": "estimated",
                     "bounds_bytes": [0, size + bound],
                     "bounds_mib": [0.0, round((size + bound) / MIB, 4)],
                     "evidence": [line],
                     "note": what,
                     "device": None,
+                    "why": "left_out",
                 }
             )
     return items
 
 
+def _other_reading(connection: duckdb.DuckDBPyConnection, answer: dict[str, Any], gap: int, cited: set[str]) -> None:
+    """The second set of candidates: not left out, but overwritten by a later context's lines."""
+    rows = _rows(connection, "SELECT * FROM self_report_overwrite WHERE load_id = ?", [answer["load_id"]])
+    others = [_difference(row) for row in rows]
+    if not any(one["why"] in {"overwritten", "assumed"} for one in others):
+        return
+    for item in others:
+        cited.update(item["evidence"])
+    sums = _sums(gap, others)
+    decider = (
+        "The lines that the service read, in their order, and its version: replayed, only one reading gives the "
+        "figure. Or the figure for each device: the readings differ by card."
+    )
+    answer["gap"]["alternatives"].append({"reading": "overwritten", "items": others, **sums, "decided_by": decider})
+    names = ", ".join(
+        f"{one['part']} {(one['kind'] or 'forecast').replace('_', ' ')} {one['bytes'] / MIB:.2f}"
+        + (f" on {one['device']}" if one["device"] else "")
+        for one in others
+    )
+    answer["findings"].append(
+        _finding(
+            f"Another set of items fits about as well: lines that a later context overwrote ({names} MiB), "
+            f"{sums['named_bytes'] / GIB:.2f} GiB, leave {sums['unexplained_bytes'] / GIB:.2f} GiB. {decider}",
+            "not established",
+            sums["named_bytes"],
+            [line for one in others for line in one["evidence"]],
+        )
+    )
+
+
+def _forecast_semantics(
+    connection: duckdb.DuckDBPyConnection, answer: dict[str, Any], gap: int, items: Sequence[Mapping[str, Any]]
+) -> None:
+    """Read a forecast as one card's share: then the candidates may come to more than the gap."""
+    for row in _rows(connection, "SELECT * FROM speculation_forecast WHERE load_id = ?", [answer["load_id"]]):
+        total = sum(item["bytes"] for item in items) - row["forecast_bytes"] + row["upper_bytes"]
+        if row["cards"] < 2 or total <= gap:
+            continue
+        answer["findings"].append(
+            _finding(
+                f"If the forecast of {_mib(row['forecast_bytes'])} MiB holds a cache of {_mib(row['cache_bytes'])} and "
+                f"one card's compute, it is {_mib(row['upper_bytes'])} MiB on {row['cards']} cards. The items then "
+                f"come to {total / GIB:.2f} GiB, more than the gap of {gap / GIB:.2f}: they cannot all be "
+                "additional to the self-report.",
+                "not established",
+                row["upper_bytes"],
+                row["lines"].split(),
+            )
+        )
+
+
+# -- over-attribution -------------------------------------------------------------------------------------------------
+
+
+def _counted_twice(connection: duckdb.DuckDBPyConnection, answer: dict[str, Any], cards: int, cited: set[str]) -> None:
+    """Compare what is left with what plain loads on this box leave: less than the least of them is too little."""
+    plain = _rows(
+        connection,
+        "SELECT * FROM vram_rest WHERE NOT speculates AND load_id <> ? AND cards <= ? ORDER BY rest_bytes",
+        [answer["load_id"], cards],
+    )
+    if not plain:
+        return
+    items = answer["gap"]["items"]
+    rest = answer["gap"]["unexplained_bytes"] + sum(item["bytes"] for item in items if item["kind"] == "runtime")
+    least, most = plain[0]["rest_bytes"], plain[-1]["rest_bytes"]
+    excess = least - rest
+    if excess <= plain[0]["bound_bytes"]:
+        return
+    lines = [line for row in plain for line in row["lines"].split()]
+    cited.update(lines)
+    span = f"{least / GIB:.2f}" if len(plain) == 1 else f"{least / GIB:.2f} to {most / GIB:.2f}"
+    answer["findings"].append(
+        _finding(
+            f"{rest / GIB:.2f} GiB is left after these items, and plain loads on this box leave {span} GiB: "
+            f"at least {excess / GIB:.2f} GiB is counted twice.",
+            "supported",
+            excess,
+            [*lines, *(line for item in items for line in item["evidence"])],
+        )
+    )
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def _replayed(
+    gap: int, items: Sequence[Mapping[str, Any]], fits: Sequence[Mapping[str, Any]], coarse: bool
+) -> dict[str, Any]:
+    lacking = [item for item in items if item["why"] != "runtime"]
+    runtime = sum(item["bytes"] for item in items if item["why"] == "runtime")
+    sums = _sums(gap, items)
+    words = (
+        f"The load's own lines give the reported figure: {fits[0]['about']}. "
+        f"It lacks {sum(item['bytes'] for item in lacking) / GIB:.2f} GiB that the lines name and "
+        f"{runtime / GIB:.2f} GiB of runtime; {sums['unexplained_bytes'] / MIB:.0f} MiB is left."
+    )
+    rivals = {one["size_bytes"] for one in fits} - {fits[0]["size_bytes"]}
+    state = "supported"
+    if coarse or rivals:
+        others = ", ".join(one["algorithm"].replace("_", " ") for one in fits[1:])
+        words += " The figure is too coarse to tell" + (f" it from others that fit: {others}." if others else ".")
+        state = "not established"
+    evidence = [line for item in lacking for line in item["evidence"]]
+    return _finding(words, state, sums["named_bytes"], evidence)
+
+
+def _unmatched(size: int, replay: Mapping[str, Any]) -> dict[str, Any]:
+    tried = ", ".join(f"{one['algorithm'].replace('_', ' ')} {one['bytes'] / GIB:.2f}" for one in replay["tried"])
+    return _finding(
+        f"No known algorithm gives {size / GIB:.2f} GiB from this load's own lines ({tried} GiB): the service has "
+        "another version, read other lines, or tells of another load.",
+        "not established",
+        evidence=[line for row in replay["entered"] for line in row["evidence"]],
+    )
+
+
+def _claim(gap: int, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    sums = _sums(gap, items)
+    words = (
+        f"Up to {sums['named_bytes'] / GIB:.2f} of the {gap / GIB:.2f} GiB that the self-report lacks can be named; "
+        f"{sums['unexplained_bytes'] / GIB:.2f} GiB is left."
+    )
+    if sums["estimated_bytes"]:
+        words += f" {sums['estimated_bytes'] / GIB:.2f} GiB of it is only estimated, and a forecast is no allocation."
+    words += " That the report leaves out exactly these is not shown by any line."
+    return _finding(words, "not established", sums["named_bytes"], [one for item in items for one in item["evidence"]])
+
+
+def _finding(
+    claim: str, state: str, amount: int | None = None, evidence: Iterable[str] = (), against: Iterable[str] = ()
+) -> dict[str, Any]:
+    return {
+        "claim": claim,
+        "state": state,
+        "amount_mib": None if amount is None else round(amount / MIB, 4),
+        "amount_bytes": amount,
+        "for": list(dict.fromkeys(evidence)),
+        "against": list(against),
+    }
+
+
+# -- small things -----------------------------------------------------------------------------------------------------
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[object]) -> list[dict[str, Any]]:
+    cursor = connection.execute(sql, list(parameters))
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:.2f}"
+
+
+def _amount(size: int) -> dict[str, Any]:
+    return {"mib": round(size / MIB, 4), "bytes": size}
+
+
+def _sums(gap: int, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a set of items names of the gap, what of it is only estimated, and the signed rest: they sum exactly."""
+    named = sum(item["bytes"] for item in items)
+    estimated = sum(item["bytes"] for item in items if item["basis"] == "estimated")
+    rest = gap - named
+    return {
+        "named_mib": round(named / MIB, 4),
+        "named_bytes": named,
+        "estimated_mib": round(estimated / MIB, 4),
+        "estimated_bytes": estimated,
+        "unexplained_mib": round(rest / MIB, 4),
+        "unexplained_bytes": rest,
+    }
+
+
 def _short(item: Mapping[str, Any]) -> dict[str, Any]:
     keys = ("part", "kind", "mib", "bytes", "basis", "bounds_bytes", "bounds_mib", "evidence", "note")
     return {key: item[key] for key in keys}
-
-
-def _claim(gap: int, named: int, estimated: int, rest: int, items: list[dict[str, Any]]) -> dict[str, Any]:
-    gib = 1024 * MIB
-    words = (
-        f"Up to {named / gib:.2f} of the {gap / gib:.2f} GiB that the self-report lacks can be named; "
-        f"{rest / gib:.2f} GiB is left."
-    )
-    if estimated:
-        words += f" {estimated / gib:.2f} GiB of it is only estimated, and a forecast is no allocation."
-    lines = [one for item in items for one in item["evidence"]]
-    return {
-        "claim": words + " That the report leaves out exactly these is not shown by any line.",
-        "state": "not established",
-        "amount_mib": round(named / MIB, 4),
-        "amount_bytes": named,
-        "for": lines,
-        "against": [],
-    }

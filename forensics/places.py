@@ -87,8 +87,8 @@ def card_of(device: str, devices: Sequence[str], process: Process, telemetry: Te
     held = list({id(one.card): one.card for one in mine}.values())
     if len(devices) == 1 and len(held) == 1:
         return Joined(held[0], on(held[0]), "only card that this process holds", "inferred")
-    visible = {seen.device for seen in process.devices if _ordinal(seen.device) is not None and seen.total_bytes}
-    visible |= set(devices)
+    seen_devices = [seen.device for seen in process.devices if seen.total_bytes]
+    visible = {number for name in (*seen_devices, *devices) if (number := _ordinal(name)) is not None}
     by_index = {card.index: card for card in telemetry.cards if card.index is not None}
     ordinal = _ordinal(device)
     if ordinal is not None and len(by_index) == len(telemetry.cards) == len(visible) and ordinal in by_index:

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import ahocorasick_rs
 import numpy as np
 
 from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
-from .records.block import NO_TIME, Block, Integers, Stream
+from .clocks import wall_us
+from .engines import best_engine
+from .records.block import NO_TIME, Block, Stream
 
 __all__ = ["Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 
@@ -27,6 +28,9 @@ SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
 ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 HINT_RECORDS = 400
 """How far back a line may stand that shows a text to have several lines."""
+
+CARRIER_RECORDS = 20_000
+"""A text that no line closes within so many records is given up: only lines without a prefix are taken for it."""
 
 REOPEN_RECORDS = 4000
 """How far a text may imitate the line that closes it."""
@@ -105,6 +109,8 @@ class _OpenCarrier:
     program: Program
     prefixed: bool
     reopens: bool
+    members: list[int] = field(default_factory=list)
+    taken: int = 0
 
 
 class Scanner:
@@ -126,7 +132,7 @@ class Scanner:
         for literal in self._literals:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
-        self._automaton = ahocorasick_rs.BytesAhoCorasick(self._literals, matchkind=ahocorasick_rs.MatchKind.Standard)
+        self._engine = best_engine(self._literals)
         self._closers: dict[int, re.Pattern[str]] = {
             id(pattern): re.compile(pattern.effects["carrier"]["close"])
             for pattern in catalogue.patterns
@@ -134,15 +140,6 @@ class Scanner:
         }
         self._open: dict[tuple[Stream, str | None], _OpenCarrier] = {}
         self.counts: dict[str, ScanCounts] = {}
-
-    def hits(self, data: bytes) -> tuple[Integers, Integers]:
-        """Positions and literal numbers of every literal in the bytes, overlapping ones included."""
-        found = self._automaton.find_matches_as_indexes(data, overlapping=True)
-        if not found:
-            empty = np.empty(0, np.int64)
-            return empty, empty
-        columns = np.asarray(found, np.int64)
-        return columns[:, 1], columns[:, 0]
 
     def scan(self, block: Block) -> Iterator[Line]:
         """Read the wanted records of one block, in order.
@@ -152,7 +149,7 @@ class Scanner:
         counts = self.counts.setdefault(block.source.name, ScanCounts())
         counts.records += len(block)
         counts.bytes += len(block.data)
-        positions, literals = self.hits(block.data)
+        positions, literals = self._engine.hits(block.data)
         if not len(positions) and not self._open:
             return
         records = np.searchsorted(block.starts, positions, "right") - 1
@@ -193,13 +190,16 @@ class Scanner:
                 continue
             read = True
             taken.add(program.name)
-            time = int(block.times[record])
+            time: int | None = int(block.times[record])
+            if time == NO_TIME:
+                # The collector kept no time; a writer that prints date and zone says it itself.
+                time = wall_us(prefix.clock[0]) if program.grammar.clock == "wall" and prefix.clock else None
             yield Line(
                 source=block.source.name,
                 record=block.first_record + record,
                 offset=int(block.offsets[record]),
                 length=int(block.lengths[record]),
-                time_us=None if time == NO_TIME else time,
+                time_us=time,
                 stream=stream,
                 prefix=prefix,
                 matched=matched,
@@ -237,6 +237,8 @@ class Scanner:
         whatever they look like.
         """
         carried: dict[int, int] = {}
+        for carrier in self._open.values():
+            carrier.members = []  # they were records of the block before
         starts: dict[int, tuple[Pattern, Program, Prefix, Stream]] = {}
         for record, literals in wanted.items():
             for number in literals:
@@ -266,6 +268,13 @@ class Scanner:
                     continue
                 if not carrier.close.search(prefix.message):
                     carried[record] = carrier.record
+                    carrier.taken += 1
+                    if prefix.present:
+                        carrier.members.append(record)
+                    if carrier.taken > CARRIER_RECORDS:
+                        for member in carrier.members:
+                            carried.pop(member, None)
+                        del self._open[writer]
                     continue
                 if carrier.prefixed and not prefix.present:
                     carried[record] = carrier.record

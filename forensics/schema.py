@@ -14,7 +14,8 @@ from .rows import ROW_TYPES, Row
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "arrow_table", "ddl"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Raised whenever a table changes: a case of another version is read again, never guessed at."""
 
 OWNER_COLUMNS: dict[str, tuple[str, bool, str]] = {
     "line_id": ("VARCHAR", False, "Line the event was read from."),

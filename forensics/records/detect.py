@@ -59,6 +59,9 @@ class Format(NamedTuple):
     columns: list[Column] | None = None
 
 
+_HOLE = re.compile(rb"\0{64,}")
+
+
 def detect(head: bytes, *, whole: bool) -> Format:
     """Name the format of a source.
 
@@ -97,8 +100,9 @@ def detect(head: bytes, *, whole: bool) -> Format:
 
 
 def _is_binary(body: bytes, *, whole: bool) -> bool:
-    # A log that was emptied under its writer begins with a hole of NULs; what follows decides.
-    text = body.lstrip(b"\0")
+    # A log that was emptied under its writer begins with a hole of NULs, and a crash leaves one of whole blocks where
+    # the file system had not written yet; the rest decides.
+    text = _HOLE.sub(b"", body.lstrip(b"\0"))
     if not text:
         return whole
     strange = len(text) - len(text.translate(None, _CONTROL))

@@ -1,0 +1,370 @@
+"""Answer why models were loaded again and again: who took whose place, at what cost, and what would stop it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from .amounts import count, gib
+from .answer import Answer, Ask, Section
+from .explain import Rows, amount, iso
+
+__all__ = ["swaps"]
+
+KINDS = {
+    "ping_pong": "Ping-pong",
+    "sequence": "A sequence",
+    "reload": "A reload loop",
+    "crash_loop": "A crash loop",
+}
+APART = {
+    "woke": "woke from sleep",
+    "crashed": "began again after a crash",
+    "options": "began again with other options",
+    "expired": "began again after its keep-alive was over",
+    "restarted": "was stopped and started again",
+    "again": "began again, the log does not say why",
+    "beside": "was loaded beside the others",
+    "free": "was loaded after the one before had gone by itself",
+    "evicted": "took another model's place",
+    "gone": "took another model's place",
+    "presumed": "took another model's place, as it seems",
+}
+PRESUMED = (
+    "That one load ended when the next began is not in the log; it is taken from the order, and from the loads that "
+    "came back."
+)
+
+
+def swaps(ask: Ask) -> Answer:
+    """Tell the episodes in which loads took each other's place, and the loads that are in none."""
+    episodes = [
+        row for row in ask.rows("SELECT * FROM swap_episodes ORDER BY episode") if _inside(ask, row) and _unit(ask, row)
+    ]
+    loads = ask.rows("SELECT * FROM swap_loads ORDER BY episode, number")
+    reasons = ask.rows("SELECT * FROM swap_reasons ORDER BY episode, ordinal")
+    askers = ask.rows("SELECT * FROM swap_askers")
+    idle = {row["episode"]: row for row in ask.rows("SELECT * FROM swap_idle")}
+    found = [
+        _episode(
+            ask,
+            row,
+            [one for one in loads if one["episode"] == row["episode"]],
+            [one for one in reasons if one["episode"] == row["episode"]],
+            [one for one in askers if one["episode"] == row["episode"]],
+            idle.get(row["episode"]),
+        )
+        for row in episodes
+    ]
+    found = [one for one in found if any(ask.wants(load) for load in one["loads"])]
+    apart, copies = _apart(ask), ask.rows("SELECT count(*) AS copies FROM load_copies")[0]["copies"]
+    document = {"schema": "forensics.swaps/1", "episodes": found, "apart": apart, "copies": copies}
+    total = ask.rows("SELECT count(*) AS loads FROM load_starts")[0]["loads"]
+    if not total:
+        return Answer(document, "No model load begins or shows in this evidence.", code=3)
+    about = [_set_aside(apart)] if apart else []
+    if copies:
+        about.append(f"{count(copies, 'load').capitalize()} left out: read twice, from a log and its copy.")
+    if not found:
+        verdict = f"No model took another's place again and again: {count(total, 'load')}, none of them in turns."
+        return Answer(document, verdict, about=tuple(about))
+    sections = [section for one in found for section in _sections(one)]
+    cited = tuple(dict.fromkeys(line for one in found for line in one["evidence"]))
+    return Answer(
+        document, _verdict(found[0]), tuple(about), tuple(sections), cited, next=next((_next(one) for one in found), "")
+    )
+
+
+def _inside(ask: Ask, row: dict[str, Any]) -> bool:
+    return ask.window is None or ask.window.touches(row["begun_us"], row["until_us"])
+
+
+def _unit(ask: Ask, row: dict[str, Any]) -> bool:
+    return ask.unit is None or str(row["domain"]).split(" ")[-1] == ask.unit
+
+
+# -- the document -----------------------------------------------------------------------------------------------------
+
+
+def _episode(
+    ask: Ask, row: dict[str, Any], loads: Rows, reasons: Rows, askers: Rows, idle: dict[str, Any] | None
+) -> dict[str, Any]:
+    given = ask.extra.get("load_s")
+    short: list[dict[str, Any]] = []
+    for load in loads:
+        known = load["known_s"] if load["known_s"] is not None else given
+        if load["loading_s"] is None and None not in (known, load["stay_s"]) and load["stay_s"] < known:
+            short.append(
+                {
+                    "load_id": load["load_id"],
+                    "interval_s": load["stay_s"],
+                    "known_load_s": known,
+                    "known_from": "evidence" if load["known_s"] is not None else "given",
+                    "note": "could not have completed, unless page-cache warm",
+                }
+            )
+    triggers = _triggers(reasons)
+    who = _who(askers)
+    return {
+        "kind": row["kind"],
+        "identities": row["identities"],
+        "swaps": row["swaps"],
+        "alternates": row["alternates"],
+        "begun_at": iso(row["begun_us"]),
+        "until_at": iso(row["until_us"]),
+        "span_s": row["span_s"],
+        "interval_s": {
+            "mean": row["mean_s"],
+            "median": row["median_s"],
+            "min": row["min_s"],
+            "max": row["max_s"],
+            "deviation": row["deviation_s"],
+            "cv": row["cv"],
+        },
+        "cycle_s": {"mean": row["cycle_mean_s"], "cycles": row["cycles"]},
+        "loads": [load["load_id"] for load in loads],
+        "loading_s": row["loading_s"],
+        "loading_share": row["loading_s"] / row["span_s"] if row["loading_s"] and row["span_s"] else None,
+        "loads_timed": row["loads_timed"],
+        **amount("loaded", row["loaded_bytes"]),
+        "loads_weighed": row["loads_weighed"],
+        "triggers": triggers,
+        "asked_by": who,
+        "short_intervals": short,
+        "requests": None if idle is None else {key: idle[key] for key in ("requests", "non_local", "pause_s")},
+        "presumed": any(load["why"] == "presumed" for load in loads),
+        "remedy": _remedy(row, loads, triggers),
+        "details": [_detail(load) for load in loads],
+        "evidence": [load["begun_line"] for load in loads] + [one["line_id"] for one in reasons],
+    }
+
+
+def _detail(load: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **{key: load[key] for key in ("load_id", "number", "identity", "options", "swaps", "why")},
+        "begun_at": iso(load["begun_us"]),
+        "loading_s": load["loading_s"],
+        "stay_s": load["stay_s"],
+        **amount("weights", load["weights_bytes"]),
+        **amount("held", load["held_bytes"]),
+        "held_by": load["held_by"],
+        "requests": load["requests"],
+        "requests_scope": {"line": "exact", "time": "inferred"}.get(load["requests_by"] or ""),
+    }
+
+
+def _triggers(reasons: Rows) -> list[dict[str, Any]]:
+    """What the supervisor said, once for each cause and reason, with the numbers of every line."""
+    grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in reasons:
+        grouped.setdefault((one["cause"], one["reason"]), []).append(one)
+    return [
+        {
+            "cause": cause,
+            "reason": reason,
+            "count": len(lines),
+            "inputs": [
+                {
+                    "load_id": one["load_id"],
+                    "victim": one["victim"],
+                    **amount("predicted", one["predicted_bytes"]),
+                    **amount("available", one["available_bytes"]),
+                }
+                for one in lines
+            ],
+            "remedy": next((one["remedy"] for one in lines if one["remedy"]), None),
+            "evidence": [one["line_id"] for one in lines],
+        }
+        for (cause, reason), lines in grouped.items()
+    ]
+
+
+def _who(askers: Rows) -> list[dict[str, Any]]:
+    """Addresses, with how many loads each may have asked for."""
+    grouped: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
+    for one in askers:
+        grouped.setdefault((one["address"], one["class"], one["path"], one["how"]), []).append(one)
+    return [
+        {
+            "address": address,
+            "class": place,
+            "path": path,
+            "how": how,
+            "loads": sorted({one["load_id"] for one in lines}),
+            "evidence": sorted(one["line_id"] for one in lines),
+        }
+        for (address, place, path, how), lines in sorted(grouped.items())
+    ]
+
+
+def _remedy(row: dict[str, Any], loads: Rows, triggers: Sequence[dict[str, Any]]) -> str:
+    """What would stop it, as far as the evidence carries."""
+    held: dict[str, int] = {}
+    for load in loads:
+        if load["held_bytes"]:
+            held[load["identity"]] = max(held.get(load["identity"], 0), load["held_bytes"])
+    needs = ", ".join(f"{name} held {gib(size)}" for name, size in held.items())
+    told = f"; here {needs}." if needs else "."
+    said = next((one["remedy"] for one in triggers if one["remedy"]), None)
+    if row["kind"] == "ping_pong":
+        if said:
+            return str(said).replace("{n}", str(len(row["identities"]))) + told
+        return "Keep them loaded side by side, or send each kind of request to a server of its own" + told
+    if row["kind"] == "reload":
+        return "Let all clients ask for the same options: a server keeps one set of them for each model."
+    if row["kind"] == "crash_loop":
+        return "Look at why it died, in the lines before each end: ask for the crashes."
+    return ""
+
+
+def _apart(ask: Ask) -> list[dict[str, Any]]:
+    """Loads that began for a reason but belong to no episode."""
+    rows = ask.rows(
+        "SELECT load_starts.*, load.number FROM load_starts JOIN load USING (load_id) "
+        "WHERE why <> 'first' AND load_id NOT IN (SELECT load_id FROM swap_runs) ORDER BY load.number"
+    )
+    return [
+        {
+            "load_id": row["load_id"],
+            "number": row["number"],
+            "identity": row["identity"],
+            "why": row["why"],
+            "at": iso(row["begun_us"]),
+        }
+        for row in rows
+        if ask.wants(row["load_id"]) and _inside(ask, {**row, "until_us": row["begun_us"]}) and _unit(ask, row)
+    ]
+
+
+# -- the screen -------------------------------------------------------------------------------------------------------
+
+
+def _verdict(episode: dict[str, Any]) -> str:
+    models, times = len(episode["identities"]), episode["swaps"]
+    span = "" if not episode["span_s"] else f" in {_seconds(episode['span_s'])}"
+    loading = ""
+    if episode["loading_s"] is not None and episode["loads_timed"] == len(episode["loads"]):
+        loading = f"; {_seconds(episode['loading_s'])} of it was loading"
+    if episode["kind"] == "ping_pong":
+        verb = "took each other's place" if episode["presumed"] else "evicted each other"
+        return f"Ping-pong: {models} models {verb} {times} times{span}{loading}."
+    if episode["kind"] == "sequence":
+        return f"A sequence, no ping-pong: {models} models one after the other{span}, each loaded once{loading}."
+    name, loads = episode["identities"][0], len(episode["loads"])
+    if episode["kind"] == "reload":
+        return (
+            f"A reload loop: {name} began {loads} times{span} with changing options; no other model was in it{loading}."
+        )
+    return f"A crash loop: {name} began {loads} times{span}, each time after the one before had died{loading}."
+
+
+def _sections(episode: dict[str, Any]) -> list[Section]:
+    facts: list[tuple[str, str]] = []
+    names = episode["identities"]
+    joint = {"ping_pong": " ⇄ ", "sequence": " → "}.get(episode["kind"], ", ")
+    facts.append(("models", joint.join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")))
+    if episode["alternates"]:
+        facts.append(("order", "strictly alternating"))
+    interval = episode["interval_s"]
+    if interval["mean"] is not None:
+        spread = f"({interval['min']:.1f}–{interval['max']:.1f})"
+        cv = "" if interval["cv"] is None else f", CV {interval['cv']:.2f}"
+        facts.append(
+            (
+                "interval",
+                f"mean {interval['mean']:.1f} s, median {interval['median']:.1f} {spread}{cv}",
+            )
+        )
+    else:
+        facts.append(("interval", "not measured: the log has no wall time"))
+    if episode["cycle_s"]["mean"] is not None:
+        facts.append(("cycle", f"mean {episode['cycle_s']['mean']:.2f} s from a load of a model to its next"))
+    facts.append(("loading", _loading(episode)))
+    if not episode["triggers"]:
+        facts.append(("why", "not established: no line of a supervisor gives a reason"))
+    for one in episode["triggers"]:
+        inputs = [row for row in one["inputs"] if row["predicted_bytes"] is not None]
+        numbers = (
+            f", predicted {gib(inputs[-1]['predicted_bytes'])} against {gib(inputs[-1]['available_bytes'])}"
+            if inputs and inputs[-1]["available_bytes"] is not None
+            else ""
+        )
+        facts.append(("why", f"{one['cause']}: “{one['reason']}” ×{one['count']}{numbers}"))
+    facts.append(("who", _asked(episode)))
+    if episode["requests"]:
+        asked = episode["requests"]
+        told = f"{asked['requests']} in the span, {asked['non_local']} from other machines"
+        facts.append(("requests", f"{told}; longest pause {asked['pause_s']:.1f} s"))
+    if episode["short_intervals"]:
+        short = episode["short_intervals"]
+        listed = ", ".join(f"{one['interval_s']:g}" for one in short)
+        known = min(one["known_load_s"] for one in short)
+        told = f"{listed} s: less than the {known:g} s that such a load takes"
+        facts.append(("too short", f"{told}; it could not have completed, unless page-cache warm"))
+    note = PRESUMED if episode["presumed"] else ""
+    about = Section(KINDS[episode["kind"]], ("", ""), tuple(facts), note)
+    rows = tuple(
+        (
+            str(one["number"]),
+            one["identity"],
+            (one["begun_at"] or "")[11:19],
+            "" if one["loading_s"] is None else f"{one['loading_s']:.1f}",
+            "" if one["stay_s"] is None else f"{one['stay_s']:.1f}",
+            "" if one["weights_bytes"] is None else f"{one['weights_bytes'] / 2**30:.2f}",
+            ""
+            if one["requests"] is None
+            else ("~" if one["requests_scope"] == "inferred" else "") + str(one["requests"]),
+        )
+        for one in episode["details"]
+    )
+    columns = ("#>", "model", "begun", "loading s>", "until next s>", "GiB>", "served>")
+    return [about, Section("Loads", columns, rows)]
+
+
+def _served(load: dict[str, Any]) -> str:
+    if load["requests"] is None:
+        return ""
+    return ("~" if load["requests_scope"] == "inferred" else "") + str(load["requests"])
+
+
+def _loading(episode: dict[str, Any]) -> str:
+    parts: list[str] = []
+    if episode["loading_s"] is None:
+        parts.append("time not measured: no line says when a load got ready")
+    else:
+        share = "" if episode["loading_share"] is None else f", {episode['loading_share']:.0%} of the span"
+        parts.append(
+            f"{episode['loading_s']:.1f} s in {episode['loads_timed']} of {len(episode['loads'])} loads{share}"
+        )
+    if episode["loaded_bytes"]:
+        parts.append(f"{gib(episode['loaded_bytes'])} of weights")
+    return "; ".join(parts)
+
+
+def _asked(episode: dict[str, Any]) -> str:
+    if not episode["asked_by"]:
+        return "not established: no access line covers the begin of a load"
+    words = {"covers": "asking while a load began", "first": "the first that a load served"}
+    grouped: dict[tuple[str, str, str], set[str]] = {}
+    for one in episode["asked_by"]:
+        grouped.setdefault((one["address"] or "unknown", one["class"], one["how"]), set()).update(one["loads"])
+    said = [f"{who} ({place}) ×{len(loads)}, {words[how]}" for (who, place, how), loads in grouped.items()]
+    return "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
+
+
+def _next(episode: dict[str, Any]) -> str:
+    return str(episode["remedy"])
+
+
+def _set_aside(apart: list[dict[str, Any]]) -> str:
+    counts = Counter(APART[one["why"]] for one in apart)
+    return "Not in it: " + "; ".join(f"{count(number, 'load')} {what}" for what, number in counts.items()) + "."
+
+
+def _seconds(value: float) -> str:
+    if value < 120:
+        return f"{value:.0f} s"
+    minutes, seconds = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"

@@ -1,0 +1,52 @@
+-- What a supervisor said between the load before and a load of an episode that took another's place: one row a line.
+--
+-- A supervisor that prints no such line leaves the cause open. What would stop it follows from the cause alone.
+--
+-- episode          BIGINT   Number of the episode.
+-- load_id          VARCHAR  The load that came.
+-- line_id          VARCHAR  The line.
+-- ordinal          BIGINT   Its place.
+-- cause            VARCHAR  models_max, memory, retry or other.
+-- reason           VARCHAR  Reason in the line's words.
+-- victim           VARCHAR  Model that has to go, if named.
+-- predicted_bytes  BIGINT   Need as predicted.
+-- available_bytes  BIGINT   What the supervisor thinks is available.
+-- remedy           VARCHAR  What would stop it; {n} stands for the number of models.
+-- text             VARCHAR  The line.
+WITH lines AS (
+    SELECT scheduler_decided.*, process_domain.domain, line.text, line_time.at
+    FROM scheduler_decided
+    JOIN process_domain USING (process_id)
+    JOIN line_time USING (line_id)
+    JOIN line USING (line_id)
+    WHERE scheduler_decided.believed AND scheduler_decided.what IN ('evict', 'limit')
+),
+caused AS (
+    SELECT
+        swap_runs.episode, swap_runs.load_id, lines.*,
+        CASE
+            WHEN lines.reason ILIKE '%models_max%' OR lines.reason ILIKE '%max runners%' THEN 'models_max'
+            WHEN lines.reason ILIKE '%retry%' THEN 'retry'
+            WHEN lines.predicted_bytes IS NOT NULL OR lines.reason ILIKE '%memory%' THEN 'memory'
+            ELSE 'other'
+        END AS cause
+    FROM swap_runs
+    JOIN load_starts USING (load_id)
+    JOIN load_starts AS before ON before.load_id = load_starts.before_id
+    JOIN lines ON lines.domain = swap_runs.domain AND lines.at > before.begun_at AND lines.at <= load_starts.begun_at
+    WHERE swap_runs.swaps OR swap_runs.kind = 'reload'
+)
+SELECT
+    episode, load_id, line_id, ordinal, cause, coalesce(reason, 'evicted') AS reason, victim, predicted_bytes,
+    available_bytes,
+    CASE
+        WHEN cause = 'models_max' AND reason ILIKE '%max runners%'
+            THEN 'Allow {n} models at once (OLLAMA_MAX_LOADED_MODELS={n})'
+        WHEN cause = 'models_max' THEN 'Allow {n} models at once (--models-max {n})'
+        WHEN cause = 'memory' AND predicted_bytes IS NOT NULL
+            THEN 'Ask for a smaller context, for the prediction counts it in full; or give each model its own card'
+        WHEN cause = 'memory' THEN 'Ask for a smaller context, or give each model its own card'
+    END AS remedy,
+    text
+FROM caused
+ORDER BY episode, ordinal

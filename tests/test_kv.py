@@ -1,0 +1,264 @@
+"""Cache pools: what a figure means, what changed with it, what it is in bytes, and what was refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from opened import cards_csv, journal, opened, rows
+
+from forensics.answer import Answer, Ask
+from forensics.ask_kv import kv
+
+BOOT = """
+(APIServer pid=1) INFO 09-18 08:00:00 [utils.py:299] vLLM API server version {version}
+(APIServer pid=1) INFO 09-18 08:00:00 [api_utils.py:273] non-default args: {arguments}
+(EngineCore pid=9) INFO 09-18 08:00:09 [core.py:112] Initializing a V1 LLM engine (v{version}) with config: model='/m/q'
+{extra}
+(Worker_TP0 pid=11) INFO 09-18 08:00:40 [gpu_worker.py:538] Available KV cache memory: {budget} GiB
+(EngineCore pid=9) INFO 09-18 08:00:40 [kv_cache_utils.py:2146] GPU KV cache size: {tokens} tokens
+(EngineCore pid=9) INFO 09-18 08:00:40 [kv_cache_utils.py:2147] Maximum concurrency for {length} tokens per request: \
+{at_once}x
+"""
+BEGIN = BOOT.format(version="0.25.1", arguments="{'model': '/m/q'}", extra="", budget=1, tokens=1, length=1, at_once=1)
+BEGIN_LINES = BEGIN.strip().splitlines()[:3]
+
+COLD = "(EngineCore pid=9) INFO 09-18 08:00:20 [backends.py:393] Compiling a graph for dynamic shape takes 16.4 s"
+WARM = (
+    "(EngineCore pid=9) INFO 09-18 08:00:20 [backends.py:210] Directly load the compiled graph(s) for compile range "
+    "(1, 8192) from the cache, took 1.276 s"
+)
+FP8 = "(EngineCore pid=9) INFO 09-18 08:00:10 [cache.py:286] Using fp8 data type to store kv cache. It is smaller."
+
+
+def boot(
+    pid: int,
+    seconds: float,
+    tokens: int,
+    at_once: str,
+    *,
+    budget: str = "8.09",
+    length: int = 262144,
+    version: str = "0.25.1",
+    arguments: str = "{'model': '/m/q', 'tensor_parallel_size': 2, 'gpu_memory_utilization': 0.92}",
+    extra: str = FP8,
+) -> str:
+    """The lines of one start that tell of its pool."""
+    text = BOOT.format(
+        arguments=arguments,
+        version=version,
+        extra=extra,
+        budget=budget,
+        tokens=f"{tokens:,}",
+        length=f"{length:,}",
+        at_once=at_once,
+    )
+    return journal(pid, seconds, text, unit="vllm.service")
+
+
+def ask(connection: duckdb.DuckDBPyConnection, **extra: Any) -> Answer:
+    return kv(Ask(connection, extra=extra))
+
+
+def claims(answer: Answer) -> str:
+    return " ".join(answer.about)
+
+
+def test_a_pool_is_followed_over_starts_with_its_changes(tmp_path: Path) -> None:
+    log = (
+        boot(100, 0, 530081, "2.02", budget="8.09")
+        + boot(200, 1000, 289661, "1.10", budget="4.42")
+        + boot(300, 2000, 548909, "2.09", budget="8.38", version="0.25.2")
+    )
+    used = cards_csv((-5, 0, 300), (-5, 1, 300), (995, 0, 300), (995, 1, 4058), (1995, 0, 300), (1995, 1, 300))
+    answer = ask(opened(tmp_path, vllm_log=log, gpu_csv=used))
+    assert answer.verdict == "3 pools: 530,081 → 289,661 (−45.4 %) → 548,909 (+89.5 %; +3.55 % over the first) tokens."
+    changed = [
+        [(one["what"], one["name"], one["before"], one["after"]) for one in pool["changed"]]
+        for pool in answer.document["pools"]
+    ]
+    assert changed == [
+        [],
+        [("start_memory", "free on card 1 (telemetry)", "23827 MiB", "20069 MiB")],
+        [
+            ("version", "version", "0.25.1", "0.25.2"),
+            ("start_memory", "free on card 1 (telemetry)", "20069 MiB", "23827 MiB"),
+        ],
+    ]
+
+
+def test_a_change_of_tokens_is_told_in_bytes_on_each_card(tmp_path: Path) -> None:
+    log = boot(100, 0, 530081, "2.02", budget="8.09") + boot(200, 1000, 289661, "1.10", budget="4.42")
+    answer = ask(opened(tmp_path, vllm_log=log))
+    earlier = answer.document["pools"][1]["earlier"]
+    assert earlier["delta_tokens"] == -240420
+    # 16 layers × 4 heads × 256 × 2 × 1 byte over two cards are 16,384 bytes a token: 3.67 GiB on each card
+    assert round(answer.document["pools"][0]["bytes_per_token"], -2) == 16400
+    assert round(earlier["delta_per_card_mib"] / 1024, 2) == -3.67
+    assert "240,420 tokens fewer than load 1, 3.67 GiB on each card" in claims(answer)
+
+
+def test_no_change_of_a_pool_is_told_with_one_cause(tmp_path: Path) -> None:
+    log = boot(100, 0, 530081, "2.02") + boot(200, 1000, 548909, "2.09", budget="8.38")
+    found = [
+        one for one in ask(opened(tmp_path, vllm_log=log)).document["findings"] if "more than load 1" in one["claim"]
+    ]
+    assert [one["state"] for one in found] == ["not established"]
+    assert "Not excluded: the compile cache, which the log does not tell" in found[0]["claim"]
+
+
+def test_one_difference_may_explain_a_change_and_is_still_not_its_cause(tmp_path: Path) -> None:
+    log = boot(100, 0, 548909, "2.09", extra=COLD) + boot(200, 1000, 586974, "2.24", extra=WARM)
+    answer = ask(opened(tmp_path, vllm_log=log))
+    (pool,) = answer.document["pools"][1:]
+    assert [(one["name"], one["before"], one["after"]) for one in pool["changed"]] == [
+        ("compile_cache", "cold", "warm")
+    ]
+    assert "(+6.93 %)" in answer.verdict
+    assert "compile_cache cold → warm. One difference is enough to go with a change, not to explain it" in claims(
+        answer
+    )
+
+
+def test_the_measured_and_the_published_pool_are_two_figures(tmp_path: Path) -> None:
+    answer = ask(opened(tmp_path, vllm_log=boot(100, 0, 586974, "2.24")), published=548909)
+    (pool,) = answer.document["pools"]
+    assert (pool["tokens"], pool["published"]["tokens"], round(pool["published"]["share"], 3)) == (
+        586974,
+        548909,
+        0.935,
+    )
+    assert (round(pool["quotient"], 3), round(pool["published"]["concurrency"], 2)) == (2.239, 2.09)
+    assert "548,909 ÷ 262,144 = 2.09; the printed 2.24 is 586,974 ÷ 262,144" in claims(answer)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "length", "at_once"),
+    [
+        (169600, 262144, "2.38"),
+        (66096, 185000, "1.02"),
+        (284832, 214000, "1.03"),
+        (1523232, 262144, "4.67"),
+        (207264, 262144, "2.27"),
+        (67728, 180000, "1.06"),
+    ],
+)
+def test_a_legacy_pool_is_not_divided_by_a_length(tmp_path: Path, tokens: int, length: int, at_once: str) -> None:
+    answer = ask(opened(tmp_path, vllm_log=boot(100, 0, tokens, at_once, length=length)))
+    assert [pool["meaning"] for pool in answer.document["pools"]] == ["legacy"]
+    assert f"{tokens:,} tokens must not be divided by a length" in claims(answer)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "length", "at_once"),
+    [(586974, 262144, "2.24"), (591184, 32768, "18.04"), (567978, 131072, "4.33"), (451603, 147456, "3.06")],
+)
+def test_a_pool_whose_quotient_is_the_printed_concurrency_may_be_divided(
+    tmp_path: Path, tokens: int, length: int, at_once: str
+) -> None:
+    answer = ask(opened(tmp_path, vllm_log=boot(100, 0, tokens, at_once, length=length)))
+    assert [pool["meaning"] for pool in answer.document["pools"]] == ["quotient"]
+
+
+@pytest.mark.parametrize(("budget", "tokens", "each"), [("11.10", 605495, 19684), ("10.82", 466892, 24883)])
+def test_bytes_per_token_are_the_budget_of_one_card_over_the_tokens(
+    tmp_path: Path, budget: str, tokens: int, each: int
+) -> None:
+    answer = ask(opened(tmp_path, vllm_log=boot(100, 0, tokens, f"{tokens / 262144:.2f}", budget=budget)))
+    assert int(answer.document["pools"][0]["bytes_per_token"]) == pytest.approx(each, abs=1)
+
+
+def test_less_than_one_request_at_once_is_legal_and_told(tmp_path: Path) -> None:
+    answer = ask(opened(tmp_path, vllm_log=boot(100, 0, 168178, "0.64")))
+    assert "168,178 ÷ 262,144 = 0.64. A single request ends at about 168K tokens" in claims(answer)
+
+
+def test_the_cache_type_is_what_the_log_says_not_what_was_configured(tmp_path: Path) -> None:
+    arguments = "{'model': '/m/fp16', 'kv_cache_dtype': 'auto'}"
+    said = ask(opened(tmp_path, vllm_log=boot(100, 0, 586974, "2.24", arguments=arguments)))
+    assert [(pool["kv_dtype"], pool["kv_dtype_from"]) for pool in said.document["pools"]] == [("fp8", "line")]
+
+
+def test_a_cache_type_that_only_the_configuration_names_is_marked(tmp_path: Path) -> None:
+    arguments = "{'model': '/m/q', 'kv_cache_dtype': 'fp8_e5m2'}"
+    said = ask(opened(tmp_path, vllm_log=boot(100, 0, 586974, "2.24", arguments=arguments, extra="")))
+    assert [(pool["kv_dtype"], pool["kv_dtype_from"]) for pool in said.document["pools"]] == [
+        ("fp8_e5m2", "configuration")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("length", "needed", "there", "fits"), [(180000, "3.05", "2.17", 111456), (130000, "2.43", "2.4", 127968)]
+)
+def test_a_refusal_keeps_all_its_numbers(tmp_path: Path, length: int, needed: str, there: str, fits: int) -> None:
+    refusal = (
+        f"ValueError: To serve at least one request with the models's max seq len ({length}), ({needed} GiB KV cache "
+        f"is needed, which is larger than the available KV cache memory ({there} GiB). Based on the available memory, "
+        f"the estimated maximum model length is {fits}. Try increasing `gpu_memory_utilization` or decreasing "
+        "`max_model_len` when initializing the engine."
+    )
+    log = journal(
+        100,
+        0,
+        *BEGIN_LINES,
+        f"(EngineCore pid=9) ERROR 09-18 08:00:41 [core.py:1119] {refusal}",
+        f"(EngineCore pid=9) {refusal}",
+        unit="vllm.service",
+    )
+    answer = ask(opened(tmp_path, vllm_log=log))
+    (refused,) = answer.document["refusals"]
+    assert (refused["requested_tokens"], refused["possible_tokens"]) == (length, fits)
+    assert round(refused["needed_mib"] / 1024, 2) == float(needed)
+    assert round(refused["available_mib"] / 1024, 2) == float(there)
+    assert answer.next.startswith(f"A length of {fits:,} would fit")
+
+
+def test_a_card_with_too_little_free_memory_is_a_refusal_with_its_numbers(tmp_path: Path) -> None:
+    log = journal(
+        100,
+        0,
+        *BEGIN_LINES,
+        "(EngineCore pid=9) ERROR 09-18 08:00:41 [core.py:1119] ValueError: Free memory on device cuda:0 (22.76/24.0 "
+        "GiB) on startup is less than desired GPU memory utilization (0.97, 23.28 GiB). Decrease GPU memory "
+        "utilization or reduce GPU memory used by other processes.",
+        unit="vllm.service",
+    )
+    (refused,) = ask(opened(tmp_path, vllm_log=log)).document["refusals"]
+    assert (refused["reason"], refused["utilization_ratio"]) == ("free_memory", 0.97)
+    assert [round(refused[f"{key}_mib"] / 1024, 2) for key in ("available", "total", "needed", "short")] == [
+        22.76,
+        24.0,
+        23.28,
+        0.52,
+    ]
+
+
+SHAPE = """
+srv    load_model: loading model '/srv/models/m.gguf'
+print_info: n_embd_k_gqa          = {width}
+print_info: n_embd_v_gqa          = {width}
+llama_context: constructing llama_context
+llama_kv_cache: size = {mib} MiB (262144 cells,  {layers} layers,  1/1 seqs), K (q8_0): {half} MiB, V (q8_0): {half} MiB
+"""
+
+
+@pytest.mark.parametrize(
+    ("layers", "width", "mib"),
+    [(10, 2 * 256, "2720.00"), (16, 4 * 256, "8704.00")],
+    ids=["35B-A3B, 10 layers of 2 heads", "dense 27B, 16 layers of 4 heads"],
+)
+def test_a_caches_size_follows_from_the_models_shape(tmp_path: Path, layers: int, width: int, mib: str) -> None:
+    text = SHAPE.format(layers=layers, width=width, mib=mib, half=f"{float(mib) / 2:.2f}")
+    connection = opened(tmp_path, server_log=journal(100, 0, text))
+    assert rows(connection, "SELECT predicted_bytes / 1048576, agrees FROM kv_caches") == [(float(mib), True)]
+    assert [one["cells"] for one in ask(connection).document["caches"]] == [262144]
+
+
+def test_a_pool_line_of_no_load_is_shown_and_never_used(tmp_path: Path) -> None:
+    log = "(EngineCore pid=109) INFO 05-04 10:05:57 [kv_cache_utils.py:1713] GPU KV cache size: 67,728 tokens\n"
+    answer = ask(opened(tmp_path, vllm_log=log))
+    assert answer.document["pools"] == []
+    assert [one["tokens"] for one in answer.document["ambiguous"]] == [67728]
+    assert answer.code == 3

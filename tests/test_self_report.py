@@ -1,0 +1,319 @@
+"""Self-reports: replayed from the load's own lines, or two readings side by side and neither established."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from opened import cards_csv, holders_csv, journal, opened, rows
+
+from forensics.catalogue import load_catalogue
+from forensics.explain import document
+from forensics.units import MIB
+
+MTP = """
+srv    load_model: loading model '/srv/models/production-27b.gguf'
+llama_prepare_model_devices: using device CUDA0 (NVIDIA GeForce RTX 3090) (0000:0a:00.0) - 23525 MiB free
+llama_prepare_model_devices: using device CUDA1 (NVIDIA GeForce RTX 3090) (0000:0b:00.0) - 23525 MiB free
+load_tensors: offloaded 66/66 layers to GPU
+load_tensors:   CPU_Mapped model buffer size =   417.30 MiB
+load_tensors:        CUDA0 model buffer size =  6742.14 MiB
+load_tensors:        CUDA1 model buffer size =  8042.28 MiB
+llama_context: constructing llama_context
+llama_context: n_ctx                 = 262144
+llama_context:  CUDA_Host  output buffer size =     0.58 MiB
+llama_kv_cache:      CUDA0 KV buffer size =  4352.00 MiB
+llama_kv_cache:      CUDA1 KV buffer size =  4352.00 MiB
+llama_memory_recurrent:      CUDA0 RS buffer size =   389.65 MiB
+llama_memory_recurrent:      CUDA1 RS buffer size =   358.48 MiB
+sched_reserve: reserving ...
+sched_reserve:      CUDA0 compute buffer size =  2259.14 MiB
+sched_reserve:      CUDA1 compute buffer size =  2169.13 MiB
+sched_reserve:  CUDA_Host compute buffer size =  1125.16 MiB
+sched_reserve: reserve took 751.85 ms, sched copies = 4
+common_speculative_init_result: creating MTP draft context against the target model '/srv/models/production-27b.gguf'
+llama_context: constructing llama_context
+llama_context:  CUDA_Host  output buffer size =     0.58 MiB
+llama_kv_cache:      CUDA1 KV buffer size =  1024.00 MiB
+sched_reserve: reserving ...
+sched_reserve:      CUDA1 compute buffer size =  1226.06 MiB
+sched_reserve:  CUDA_Host compute buffer size =  1074.07 MiB
+sched_reserve: reserve took 671.22 ms, sched copies = 4
+clip_model_loader: model name:   vit
+clip_ctx: CLIP using CUDA0 backend
+load_hparams: model size:         639.55 MiB
+reserve_compute_meta:      CUDA0 compute buffer size =    28.30 MiB
+reserve_compute_meta:        CPU compute buffer size =     1.30 MiB
+srv    load_model: loaded multimodal model, '/srv/models/mmproj.gguf'
+spec common_specu: adding speculative implementation 'draft-mtp'
+srv    load_model: speculative decoding context initialized
+srv  llama_server: model loaded
+"""
+"""Buffer lines of a recorded load of a 27B model with an MTP layer and a vision tower on two cards."""
+
+INCIDENT = """
+srv    load_model: loading model '/srv/models/production-27b.gguf'
+srv    load_model: [mtmd] estimated worst-case memory usage of mmproj is 1161.02 MiB (took 14.00 ms)
+srv    load_model: [spec] estimated memory usage of MTP context is 2250.06 MiB
+llama_prepare_model_devices: using device CUDA0 (NVIDIA GeForce RTX 3090) (0000:0a:00.0) - 23525 MiB free
+llama_prepare_model_devices: using device CUDA1 (NVIDIA GeForce RTX 3090) (0000:0b:00.0) - 23525 MiB free
+print_info: n_embd_k_gqa          = 1024
+print_info: n_embd_v_gqa          = 1024
+load_tensors: offloaded 66/66 layers to GPU
+load_tensors:        CUDA0 model buffer size =  7684.92 MiB
+load_tensors:        CUDA1 model buffer size =  8000.00 MiB
+llama_context: constructing llama_context
+llama_context: n_ctx                 = 262144
+llama_kv_cache:      CUDA0 KV buffer size =  4352.00 MiB
+llama_kv_cache:      CUDA1 KV buffer size =  4352.00 MiB
+sched_reserve: reserving ...
+sched_reserve:      CUDA0 compute buffer size =  2169.13 MiB
+sched_reserve:      CUDA1 compute buffer size =  2169.13 MiB
+sched_reserve: reserve took 751.85 ms, sched copies = 4
+spec common_specu: adding speculative implementation 'draft-mtp'
+srv    load_model: speculative decoding context initialized
+srv  llama_server: model loaded
+"""
+"""The published incident as its notes tell it: 32.39 GiB at the cards, 24.52 GiB reported."""
+
+PLAIN = """
+srv    load_model: loading model '/srv/models/{name}.gguf'
+llama_prepare_model_devices: using device CUDA0 (NVIDIA GeForce RTX 3090) (0000:0a:00.0) - 23525 MiB free
+llama_prepare_model_devices: using device CUDA1 (NVIDIA GeForce RTX 3090) (0000:0b:00.0) - 23525 MiB free
+load_tensors:        CUDA0 model buffer size =  5000.00 MiB
+load_tensors:        CUDA1 model buffer size =  5000.00 MiB
+llama_context: constructing llama_context
+llama_kv_cache:      CUDA0 KV buffer size =  1000.00 MiB
+llama_kv_cache:      CUDA1 KV buffer size =  1000.00 MiB
+sched_reserve: reserving ...
+sched_reserve:      CUDA0 compute buffer size =   500.00 MiB
+sched_reserve:      CUDA1 compute buffer size =   500.00 MiB
+sched_reserve: reserve took 50.00 ms, sched copies = 4
+srv  llama_server: model loaded
+srv    operator(): operator(): cleaning up before exit...
+"""
+
+
+def explained(connection: duckdb.DuckDBPyConnection, mib: float, bound_mib: float = 0.005) -> dict[str, Any]:
+    """The last load's part of the document, for a report of so many MiB."""
+    report = (round(mib * MIB), round(bound_mib * MIB), "the service")
+    found = document(connection, load_catalogue(), self_report=report)
+    load: dict[str, Any] = found["loads"][-1]
+    return load
+
+
+def replayed(folder: Path, mib: float, bound_mib: float = 0.005) -> dict[str, Any]:
+    connection = opened(
+        folder,
+        server_log=journal(4711, 0, MTP),
+        gpu_csv=cards_csv((-1, 0, 0), (-1, 1, 0), (9, 0, 15015), (9, 1, 17783)),
+        apps_csv=holders_csv((9, 0, 4711, 15002), (9, 1, 4711, 17770)),
+    )
+    return explained(connection, mib, bound_mib)
+
+
+def claims(load: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(finding["state"], finding["claim"]) for finding in load["findings"]]
+
+
+def test_the_last_value_of_each_component_device_and_kind_enters_the_report(tmp_path: Path) -> None:
+    replay = replayed(tmp_path, 24422.05)["self_report"]["replay"]
+    assert (replay["algorithm"], replay["matches"], round(replay["mib"], 2)) == ("last_value_wins", True, 24422.05)
+    assert [(one["part"], one["kind"], one["device"], round(one["mib"], 2)) for one in replay["entered"]] == [
+        ("target", "weights", "CUDA0", 6742.14),
+        ("target", "weights", "CUDA1", 8042.28),
+        ("target", "kv_cache", "CUDA0", 4352.00),
+        ("target", "recurrent_state", "CUDA0", 389.65),
+        ("target", "recurrent_state", "CUDA1", 358.48),
+        ("target", "compute", "CUDA0", 2259.14),
+        ("mtp", "kv_cache", "CUDA1", 1024.00),
+        ("mtp", "compute", "CUDA1", 1226.06),
+        ("vision", "compute", "CUDA0", 28.30),
+    ]
+    assert [(one["part"], one["kind"], one["device"], round(one["mib"], 2)) for one in replay["overwritten"]] == [
+        ("target", "kv_cache", "CUDA1", 4352.00),
+        ("target", "compute", "CUDA1", 2169.13),
+    ]
+    assert [(one["part"], one["kind"], round(one["mib"], 2)) for one in replay["never_matched"]] == [
+        ("vision", "weights", 639.55)
+    ]
+    assert replay["overwritten"][0]["replaced_by"] == replay["entered"][6]["evidence"]
+
+
+def test_a_report_that_replays_is_explained_by_exactly_what_it_lacks(tmp_path: Path) -> None:
+    load = replayed(tmp_path, 24422.05)
+    gap = load["gap"]
+    assert round(gap["mib"], 2) == 8349.95  # 15002 + 17770 at the cards
+    assert [
+        (one["part"], one["kind"], one["device"], round(one["mib"], 2), one["why"])
+        for one in gap["items"]
+        if one["why"] != "runtime"
+    ] == [
+        ("vision", "weights", "CUDA0", 639.55, "never_matched"),
+        ("target", "kv_cache", "CUDA1", 4352.00, "overwritten"),
+        ("target", "compute", "CUDA1", 2169.13, "overwritten"),
+    ]
+    runtimes = [one["bytes"] for one in gap["items"] if one["why"] == "runtime"]
+    assert len(runtimes) == 2
+    assert gap["bytes"] == sum(one["bytes"] for one in gap["items"]) + gap["unexplained_bytes"]
+    # what is left beside the runtimes: 1189.27 of the recorded load, two bare processes' worth
+    assert round((gap["unexplained_bytes"] + sum(runtimes)) / MIB, 2) == 1189.27
+    assert [state for state, _ in claims(load)][-1:] == ["supported"]
+    assert gap["alternatives"] == []
+
+
+def test_a_report_cut_to_whole_gigabytes_fits_but_decides_nothing(tmp_path: Path) -> None:
+    load = replayed(tmp_path, 25 * 10**9 / MIB, 0)  # 25,608,375,501 bytes print as 25 GB
+    assert load["self_report"]["replay"]["matches"]
+    assert [state for state, claim in claims(load) if "own lines give" in claim] == ["not established"]
+
+
+@pytest.mark.parametrize("mib", [25108.48, 24422.05 + 3, 30000.0], ids=["the incident's", "3 MiB off", "far off"])
+def test_a_report_that_no_algorithm_gives_is_told_with_both_readings(tmp_path: Path, mib: float) -> None:
+    load = replayed(tmp_path, mib)
+    gap, replay = load["gap"], load["self_report"]["replay"]
+    assert (replay["matches"], round(replay["mib"], 2)) == (False, 24422.05)
+    assert [round(one["mib"], 2) for one in gap["items"]] == [2259.14, 639.55, 28.30, 2169.13, 1024.00, 1226.06]
+    (other,) = gap["alternatives"]
+    assert sorted(round(one["mib"], 2) for one in other["items"]) == [639.55, 2169.13, 4352.00]
+    assert gap["bytes"] == gap["named_bytes"] + gap["unexplained_bytes"]
+    assert gap["bytes"] == other["named_bytes"] + other["unexplained_bytes"]
+    assert {state for state, claim in claims(load) if "card shows" not in claim and "beyond every" not in claim} == {
+        "not established"
+    }
+    assert any(claim.startswith("No known algorithm gives") for _, claim in claims(load))
+
+
+def incident(folder: Path, *plain: tuple[str, int]) -> dict[str, Any]:
+    """The incident's load last, after plain loads that leave so many MiB beyond their lines."""
+    log, holders, cards = "", [], []
+    for number, (name, rest) in enumerate(plain):
+        begin, pid = 100 * number, 4000 + number
+        log += journal(pid, begin, PLAIN.replace("{name}", name).rsplit("srv ", 1)[0])
+        log += journal(pid, begin + 30, "srv    operator(): operator(): cleaning up before exit...")
+        holders += [(begin + 1, 0, pid, 6500), (begin + 1, 1, pid, 6500)]
+        holders += [(begin + 20, 0, pid, 6500 + rest // 2), (begin + 20, 1, pid, 6500 + rest - rest // 2)]
+    begin = 100 * len(plain)
+    log += journal(4711, begin, INCIDENT)
+    holders += [(begin + 1, 0, 4711, 15000), (begin + 1, 1, 4711, 15000)]
+    holders += [(begin + 20, 0, 4711, 16000), (begin + 20, 1, 4711, 17167)]  # 33167 MiB = 32.39 GiB
+    cards = [(seconds, card, mib) for seconds, card, _, mib in holders]
+    connection = opened(folder, server_log=log, apps_csv=holders_csv(*holders), gpu_csv=cards_csv(*cards))
+    return explained(connection, 24.52 * 1024, 5.12)
+
+
+def test_the_incident_leaves_7_87_gib_of_which_7_57_can_be_named_in_two_ways(tmp_path: Path) -> None:
+    load = incident(tmp_path)
+    gap = load["gap"]
+    assert round(gap["mib"] / 1024, 2) == 7.87
+    assert sorted((one["part"], round(one["mib"], 2), one["basis"]) for one in gap["items"]) == [
+        ("mtp", 2250.06, "estimated"),
+        ("target", 2169.13, "logged"),
+        ("target", 2169.13, "logged"),
+        ("vision", 1161.02, "estimated"),
+    ]
+    assert (round(gap["named_mib"] / 1024, 2), round(gap["estimated_mib"] / 1024, 2)) == (7.57, 3.33)
+    assert round(gap["unexplained_mib"] / 1024, 2) == 0.30
+    (other,) = gap["alternatives"]
+    assert sorted((one["part"], round(one["mib"], 2), one["basis"]) for one in other["items"]) == [
+        ("target", 2169.13, "assumed"),
+        ("target", 4352.00, "assumed"),
+        ("vision", 1161.02, "estimated"),
+    ]
+    assert round(other["named_mib"]) == 7682
+    assert {state for state, claim in claims(load) if "self-report" in claim or "another" in claim.lower()} == {
+        "not established"
+    }
+
+
+def test_a_forecast_read_as_one_cards_share_cannot_fit_beside_the_rest(tmp_path: Path) -> None:
+    load = incident(tmp_path)
+    (claim,) = [claim for _, claim in claims(load) if claim.startswith("If the forecast")]
+    # 1024 MiB of f16 cache (1 layer × 2048 × 2 B × 262,144) and 1226.06 of compute: 3476 MiB on two cards
+    assert "3476.12 MiB on 2 cards" in claim
+    assert "8.77 GiB, more than the gap of 7.87" in claim
+
+
+def test_the_forecast_is_not_reread_where_the_contexts_own_lines_are(tmp_path: Path) -> None:
+    load = replayed(tmp_path, 25108.48)
+    assert [claim for _, claim in claims(load) if claim.startswith("If the forecast")] == []
+
+
+def test_less_left_than_any_plain_load_leaves_means_something_is_counted_twice(tmp_path: Path) -> None:
+    load = incident(tmp_path, ("coder", 614), ("chat", 1495))  # 0.60 and 1.46 GiB
+    (found,) = [one for one in load["findings"] if "counted twice" in one["claim"]]
+    assert found["state"] == "supported"
+    assert "0.30 GiB is left" in found["claim"]
+    assert "plain loads on this box leave 0.60 to 1.46 GiB: at least 0.30 GiB is counted twice" in found["claim"]
+
+
+def test_without_plain_loads_nothing_is_said_to_be_counted_twice(tmp_path: Path) -> None:
+    assert [claim for _, claim in claims(incident(tmp_path)) if "counted twice" in claim] == []
+
+
+def test_era_b_reports_the_table_at_the_end_of_the_load(tmp_path: Path) -> None:
+    log = """\
+time=2026-09-18T07:59:00.000Z level=INFO source=routes.go:1332 msg="Listening on 127.0.0.1:11434 (version 0.13.1)"
+time=2026-09-18T08:00:00.000Z level=INFO source=server.go:400 msg="starting runner" \
+cmd="/usr/bin/ollama runner --model /b/sha256-aa --port 40001"
+time=2026-09-18T08:00:01.000Z level=INFO source=device.go:240 msg="model weights" device=CUDA0 size="8.1 GiB"
+time=2026-09-18T08:00:01.000Z level=INFO source=device.go:245 msg="model weights" device=CPU size="420.0 MiB"
+time=2026-09-18T08:00:01.000Z level=INFO source=device.go:251 msg="kv cache" device=CUDA0 size="4.2 GiB"
+time=2026-09-18T08:00:01.000Z level=INFO source=device.go:262 msg="compute graph" device=CUDA0 size="1.1 GiB"
+time=2026-09-18T08:00:01.000Z level=INFO source=device.go:272 msg="total memory" size="13.8 GiB"
+time=2026-09-18T08:00:03.000Z level=INFO source=server.go:1289 msg="llama runner started in 3.00 seconds"
+"""
+    connection = opened(tmp_path, server_log=log)
+    found = rows(
+        connection, "SELECT algorithm, round(size_bytes / 1073741824, 2), lines FROM self_report_sums ORDER BY rank"
+    )
+    assert found == [("printed_table", 13.4, 3), ("printed_table_with_host", 13.81, 4)]
+
+
+def test_era_a_reports_its_forecast(tmp_path: Path) -> None:
+    log = (
+        "time=2026-09-18T08:00:00.000Z level=INFO source=server.go:168 msg=offload library=cuda layers.requested=-1 "
+        'layers.model=65 layers.offload=65 layers.split="" memory.available="[23.3 GiB]" memory.gpu_overhead="0 B" '
+        'memory.required.full="22.1 GiB" memory.required.partial="22.1 GiB" memory.required.kv="4.0 GiB" '
+        'memory.required.allocations="[22.1 GiB]" memory.weights.total="15.0 GiB" memory.graph.full="1.1 GiB"\n'
+    )
+    connection = opened(tmp_path, server_log=log)
+    assert rows(connection, "SELECT algorithm, round(size_bytes / 1073741824, 2) FROM self_report_sums") == [
+        ("forecast", 22.1)
+    ]
+
+
+def test_with_no_buffer_line_the_report_is_the_files_size(tmp_path: Path) -> None:
+    log = journal(
+        4711,
+        0,
+        "srv    load_model: loading model '/srv/models/a.gguf'",
+        "print_info: file size   = 14.85 GiB (4.84 BPW)",
+    )
+    connection = opened(tmp_path, server_log=log)
+    assert rows(connection, "SELECT algorithm, round(size_bytes / 1073741824, 2) FROM self_report_sums") == [
+        ("file_size", 14.85)
+    ]
+
+
+def test_all_differences_sum_to_what_the_cards_hold_less_the_report(tmp_path: Path) -> None:
+    connection = opened(tmp_path, server_log=journal(4711, 0, MTP))
+    found = rows(
+        connection,
+        """
+        SELECT sums.algorithm, held.size_bytes - sums.size_bytes - gap.size_bytes
+        FROM self_report_sums AS sums
+        JOIN (SELECT load_id, algorithm, sum(size_bytes) AS size_bytes FROM self_report_gap GROUP BY ALL) AS gap
+            USING (load_id, algorithm)
+        JOIN (SELECT load_id, sum(size_bytes) AS size_bytes FROM vram_ledger WHERE place = 'card' GROUP BY ALL) AS held
+            USING (load_id)
+        ORDER BY sums.rank
+        """,
+    )
+    assert found == [
+        ("last_value_wins", 0),
+        ("last_value_wins_with_host", 0),
+        ("contexts_and_projector", 0),
+    ]

@@ -1,0 +1,358 @@
+"""Which loads took each other's place: the intervals, what is no ping-pong, who asked, why, and what would stop it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import case, screen
+from typer.testing import CliRunner
+
+from forensics.answer import Ask
+from forensics.ask_swaps import swaps
+from forensics.cli import app
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+SIX_LINES = """\
+2026-08-01T08:11:44+0000 box server[1234]: load_tensors: offloaded 65/65 layers to GPU
+2026-08-01T08:12:22+0000 box server[1234]: load_tensors: offloaded 66/66 layers to GPU
+2026-08-01T08:13:45+0000 box server[1234]: load_tensors: offloaded 65/65 layers to GPU
+2026-08-01T08:14:07+0000 box server[1234]: load_tensors: offloaded 66/66 layers to GPU
+2026-08-01T08:14:37+0000 box server[1234]: load_tensors: offloaded 65/65 layers to GPU
+2026-08-01T08:15:04+0000 box server[1234]: load_tensors: offloaded 66/66 layers to GPU
+"""
+ACCESS = (
+    "2026-08-01T08:15:10+0000 box server[1234]: "
+    '[GIN] 2026/08/01 - 08:15:10 | 200 |  7.9s | 192.168.3.148 | POST     "/api/chat"\n'
+)
+ROUTER = """\
+0.00.583.316 I srv  llama_server: starting server in router mode. models will be automatically loaded on-demand
+0.00.725.988 I srv          load: spawning server instance with name=small on port 35171
+0.00.726.024 I srv          load: spawning server instance with args:
+0.00.726.031 I srv          load:   --model
+0.00.726.031 I srv          load:   /srv/models/small.gguf
+[35171] 0.00.296.203 I srv    load_model: loading model '/srv/models/small.gguf'
+[35171] 0.00.300.372 I load_tensors:        CUDA0 model buffer size =  4914.17 MiB
+[35171] 0.02.182.339 I srv  llama_server: model loaded
+0.03.628.675 I srv          join: request for name=large queued at position 1
+0.03.628.681 I srv          tick: evicting idle LRU name=small for a queued request
+0.03.979.021 I srv           run: instance name=small exited with status 0
+0.03.979.232 I srv          load: spawning server instance with name=large on port 58109
+[58109] 0.00.296.203 I srv    load_model: loading model '/srv/models/large.gguf'
+[58109] 0.00.300.372 I load_tensors:        CUDA0 model buffer size = 14556.50 MiB
+[58109] 0.04.182.339 I srv  llama_server: model loaded
+[58109] 0.05.495.588 I srv  log_server_r: done request: POST /v1/chat/completions 192.0.2.7 200
+0.09.574.139 I srv          tick: evicting idle LRU name=large for a queued request
+0.09.995.396 I srv           run: instance name=large exited with status 0
+0.09.995.624 I srv          load: spawning server instance with name=small on port 39165
+[39165] 0.00.296.203 I srv    load_model: loading model '/srv/models/small.gguf'
+[39165] 0.02.182.339 I srv  llama_server: model loaded
+0.13.373.466 I srv          tick: evicting idle LRU name=small for a queued request
+0.13.708.787 I srv           run: instance name=small exited with status 0
+0.13.708.994 I srv          load: spawning server instance with name=large on port 56361
+[56361] 0.00.296.203 I srv    load_model: loading model '/srv/models/large.gguf'
+[56361] 0.05.182.339 I srv  llama_server: model loaded
+"""
+"""A router with room for one model: the lines of a recorded run, fewer of them."""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    return case(tmp_path_factory.mktemp("router"), {}, FIXTURES / "llama-router-ping-pong")
+
+
+def journal(text: str, begun: str = "2026-11-30T11:08:", pid: int = 5516) -> str:
+    """Each line a second after the one before, as journalctl -o short-iso prints it."""
+    return "".join(
+        f"{begun}{second:02d}+0000 box server[{pid}]: {line}\n" for second, line in enumerate(text.splitlines())
+    )
+
+
+def episodes(ask: Ask) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = list(swaps(ask).document["episodes"])
+    return found
+
+
+def apart(ask: Ask) -> list[tuple[str, str]]:
+    return [(one["identity"], one["why"]) for one in swaps(ask).document["apart"]]
+
+
+# -- the six lines ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "more", ["", ACCESS], ids=["lines of the runners only", "access lines of their supervisor too"]
+)
+def test_six_lines_of_offloaded_layers_are_a_ping_pong_of_two_models(tmp_path: Path, more: str) -> None:
+    (episode,) = episodes(case(tmp_path, {"journal.txt": SIX_LINES + more}))
+    assert (episode["kind"], episode["swaps"], episode["alternates"]) == ("ping_pong", 5, True)
+    assert episode["identities"] == ["unknown model, 65/65 layers", "unknown model, 66/66 layers"]
+    assert [one["stay_s"] for one in episode["details"]] == [38, 83, 22, 30, 27, None]
+    interval = episode["interval_s"]
+    assert (interval["mean"], interval["median"], interval["min"], interval["max"]) == (40, 30, 22, 83)
+    assert round(interval["cv"], 2) == 0.62
+    assert (episode["cycle_s"], episode["span_s"]) == ({"mean": 83.75, "cycles": 4}, 200)
+
+
+def test_the_span_of_the_six_lines_is_three_minutes_and_twenty_seconds_not_four(tmp_path: Path) -> None:
+    answer = swaps(case(tmp_path, {"journal.txt": SIX_LINES}))
+    assert answer.verdict == "Ping-pong: 2 models took each other's place 5 times in 3 min 20 s."
+
+
+def test_an_interval_shorter_than_a_load_is_one_that_could_not_have_completed(tmp_path: Path) -> None:
+    (episode,) = episodes(case(tmp_path, {"journal.txt": SIX_LINES}, extra={"load_s": 37.7}))
+    assert [one["interval_s"] for one in episode["short_intervals"]] == [22, 30, 27]
+    assert {one["note"] for one in episode["short_intervals"]} == {"could not have completed, unless page-cache warm"}
+
+
+def test_the_command_takes_the_time_of_a_load(tmp_path: Path) -> None:
+    (tmp_path / "journal.txt").write_text(SIX_LINES)
+    done = CliRunner().invoke(app, ["swaps", str(tmp_path), "--load-time", "37.7"])
+    assert (done.exit_code, "22, 30, 27 s: less than the 37.7 s" in done.stdout) == (0, True)
+
+
+def test_a_load_of_known_length_marks_the_intervals_that_are_shorter(tmp_path: Path) -> None:
+    text = """\
+2026-08-01T08:10:00+0000 box server[1]: srv    load_model: loading model '/m/a.gguf'
+2026-08-01T08:10:37+0000 box server[1]: srv  llama_server: model loaded
+2026-08-01T08:12:00+0000 box server[1]: srv    load_model: loading model '/m/b.gguf'
+2026-08-01T08:12:22+0000 box server[1]: srv    load_model: loading model '/m/a.gguf'
+2026-08-01T08:12:52+0000 box server[1]: srv    load_model: loading model '/m/b.gguf'
+"""
+    (episode,) = episodes(case(tmp_path, {"journal.txt": text}))
+    assert [(one["interval_s"], one["known_load_s"], one["known_from"]) for one in episode["short_intervals"]] == [
+        (30, 37, "evidence")
+    ]
+
+
+# -- what is no ping-pong ---------------------------------------------------------------------------------------------
+
+
+def test_nine_models_loaded_once_each_are_a_sequence(tmp_path: Path) -> None:
+    text = "".join(
+        f"2026-08-01T08:{layers}:00+0000 box server[1]: load_tensors: offloaded {layers}/{layers} layers to GPU\n"
+        for layers in range(40, 49)
+    )
+    (episode,) = episodes(case(tmp_path, {"journal.txt": text}))
+    assert (episode["kind"], len(episode["identities"]), episode["swaps"]) == ("sequence", 9, 8)
+
+
+def test_one_model_with_changing_options_is_a_reload_loop(tmp_path: Path) -> None:
+    text = "".join(
+        f"time=2026-08-01T08:0{number}:00.000Z level=INFO source=server.go:241 "
+        'msg="using llama-server for model" model=/m/blobs/sha256-a1a1\n'
+        f"time=2026-08-01T08:0{number}:01.000Z level=INFO source=llama_server.go:611 "
+        f'msg="starting llama-server" cmd="/usr/lib/llama-server --model /m/blobs/sha256-a1a1 --port 4000{number} '
+        f'--host 127.0.0.1 -c {context} -np 1"\n'
+        f"time=2026-08-01T08:0{number}:09.000Z level=INFO source=llama_server.go:1274 "
+        'msg="llama-server started in 8.00 seconds"\n'
+        for number, context in enumerate((4096, 8192, 4096, 8192))
+    )
+    (episode,) = episodes(case(tmp_path, {"server.log": text}))
+    assert (episode["kind"], episode["identities"], episode["swaps"]) == ("reload", ["sha256-a1a1"], 0)
+    assert (episode["interval_s"]["mean"], episode["cycle_s"]["mean"], episode["loading_s"]) == (60, 120, 36)
+
+
+def test_another_port_is_no_other_option(tmp_path: Path) -> None:
+    text = "".join(
+        f"time=2026-08-01T08:0{number}:01.000Z level=INFO source=llama_server.go:611 "
+        f'msg="starting llama-server" cmd="/usr/lib/llama-server --model /m/blobs/sha256-a1a1 --port {number} -c 1"\n'
+        for number in range(4)
+    )
+    ask = case(tmp_path, {"server.log": text})
+    assert episodes(ask) == []
+    assert "options" not in {why for _, why in apart(ask)}
+
+
+def test_a_server_that_dies_and_begins_again_is_a_crash_loop(tmp_path: Path) -> None:
+    life = """\
+2026-08-01T08:0{0}:00+0000 box server[{0}]: 0.00.728.543 I srv    load_model: loading model '/m/a.gguf'
+2026-08-01T08:0{0}:09+0000 box server[{0}]: 0.09.182.339 I srv  llama_server: model loaded
+2026-08-01T08:0{0}:20+0000 box server[{0}]: CUDA error: an illegal memory access was encountered
+"""
+    text = "".join(life.format(number) for number in range(4))
+    (episode,) = episodes(case(tmp_path, {"journal.txt": text}))
+    assert (episode["kind"], episode["identities"], len(episode["loads"])) == ("crash_loop", ["a.gguf"], 4)
+
+
+def test_dry_runs_and_a_draft_model_are_no_swaps(tmp_path: Path) -> None:
+    text = """\
+2026-08-01T08:11:00+0000 box server[1]: 0.00.728.543 I srv    load_model: loading model '/m/a.gguf'
+2026-08-01T08:11:01+0000 box server[1]: 0.01.171.362 I load_tensors: offloaded 66/66 layers to GPU
+2026-08-01T08:11:02+0000 box server[1]: 0.02.171.362 I load_tensors: offloaded 5/5 layers to GPU
+2026-08-01T08:11:03+0000 box server[1]: 0.03.171.362 I load_tensors: offloaded 66/66 layers to GPU
+2026-08-01T08:11:40+0000 box server[1]: 0.40.171.362 I load_tensors: offloaded 5/5 layers to GPU
+"""
+    ask = case(tmp_path, {"journal.txt": text})
+    assert (episodes(ask), apart(ask)) == ([], [])
+
+
+def test_the_same_lines_without_the_one_that_begins_the_load_are_no_ping_pong_either(tmp_path: Path) -> None:
+    text = """\
+2026-08-01T08:11:01+0000 box server[1]: load_tensors: offloaded 66/66 layers to GPU
+2026-08-01T08:11:02+0000 box server[1]: load_tensors: offloaded 5/5 layers to GPU
+2026-08-01T08:11:03+0000 box server[1]: load_tensors: offloaded 66/66 layers to GPU
+2026-08-01T08:11:40+0000 box server[1]: load_tensors: offloaded 5/5 layers to GPU
+"""
+    assert episodes(case(tmp_path, {"journal.txt": text})) == []
+
+
+def test_offloaded_layers_of_a_log_that_shows_more_are_one_load(tmp_path: Path) -> None:
+    text = """\
+2026-08-01T08:11:01+0000 box server[1]: load_tensors: offloaded 66/66 layers to GPU
+2026-08-01T08:11:01+0000 box server[1]: load_tensors:        CUDA0 model buffer size =  6742.14 MiB
+2026-08-01T08:11:40+0000 box server[1]: load_tensors: offloaded 5/5 layers to GPU
+"""
+    assert case(tmp_path, {"journal.txt": text}).rows("SELECT count(*) AS loads FROM load") == [{"loads": 1}]
+
+
+def test_a_model_that_comes_back_after_its_keep_alive_has_expired(tmp_path: Path) -> None:
+    text = "".join(
+        f"2026-08-01T{at}+0000 box server[1]: load_tensors: offloaded 65/65 layers to GPU\n"
+        for at in ("08:00:00", "08:06:00", "08:12:00", "08:18:00")
+    )
+    ask = case(tmp_path, {"journal.txt": text})
+    assert episodes(ask) == []
+    assert apart(ask) == [("unknown model, 65/65 layers", "expired")] * 3
+
+
+def test_models_that_come_minutes_after_each_other_found_the_card_free(tmp_path: Path) -> None:
+    text = "".join(
+        f"2026-08-01T{at}+0000 box server[1]: load_tensors: offloaded {layers}/{layers} layers to GPU\n"
+        for at, layers in (("08:00:00", 65), ("08:10:00", 66), ("08:20:00", 65), ("08:30:00", 66))
+    )
+    ask = case(tmp_path, {"journal.txt": text})
+    assert episodes(ask) == []
+    assert [why for _, why in apart(ask)] == ["free"] * 3
+
+
+def test_a_server_that_sleeps_and_wakes_swaps_nothing(tmp_path: Path) -> None:
+    text = journal("""\
+0.00.728.543 I srv    load_model: loading model '/m/a.gguf'
+0.10.182.339 I srv  llama_server: model loaded
+0.20.180.000 I srv  handle_sleep: server is entering sleeping state
+0.30.180.000 I srv  handle_sleep: server is exiting sleeping state
+0.30.728.543 I srv    load_model: loading model '/m/a.gguf'
+0.32.182.339 I srv  llama_server: model loaded
+""")
+    ask = case(tmp_path, {"journal.txt": text})
+    assert (episodes(ask), apart(ask)) == ([], [("a.gguf", "woke")])
+
+
+def test_a_model_loaded_beside_the_others_breaks_no_ping_pong(tmp_path: Path) -> None:
+    text = ROUTER.replace(
+        "0.09.574.139 I srv          tick",
+        "0.06.000.000 I srv          load: spawning server instance with name=embedder on port 40000\n"
+        "[40000] 0.00.296.203 I srv    load_model: loading model '/srv/models/embedder.gguf'\n"
+        "[40000] 0.01.182.339 I srv  llama_server: model loaded\n"
+        "0.09.574.139 I srv          tick",
+    )
+    ask = case(tmp_path, {"journal.txt": journal(text)})
+    (episode,) = episodes(ask)
+    assert (episode["kind"], episode["identities"], episode["swaps"]) == ("ping_pong", ["small", "large"], 3)
+    assert apart(ask) == [("embedder", "beside")]
+
+
+# -- why, who and what it cost ----------------------------------------------------------------------------------------
+
+
+def test_a_router_with_room_for_one_model_says_so_in_its_own_lines(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"journal.txt": journal(ROUTER)})
+    (episode,) = episodes(ask)
+    assert (episode["kind"], episode["identities"], episode["swaps"]) == ("ping_pong", ["small", "large"], 3)
+    (trigger,) = episode["triggers"]
+    assert (trigger["cause"], trigger["count"]) == ("models_max", 3)
+    assert [one["victim"] for one in trigger["inputs"]] == ["small", "large", "small"]
+    assert episode["details"][0]["options"] == "--model /srv/models/small.gguf"
+    assert (episode["loaded_mib"], episode["loads_weighed"]) == (19470.67, 2)
+    assert episode["remedy"] == (
+        "Allow 2 models at once (--models-max 2); here small held 4.80 GiB, large held 14.22 GiB."
+    )
+    assert [(one["address"], one["class"], one["how"]) for one in episode["asked_by"]] == [
+        ("192.0.2.7", "non-local", "first")
+    ]
+
+
+def test_the_screen_says_who_why_and_what_next(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"journal.txt": journal(ROUTER)})
+    assert screen(ask, swaps(ask)).splitlines()[:12] == [
+        "Ping-pong: 2 models evicted each other 3 times in 24 s; 13 s of it was loading.",
+        "",
+        "Ping-pong",
+        "models    small ⇄ large",
+        "order     strictly alternating",
+        "interval  mean 7.3 s, median 7.0 (5.0–10.0), CV 0.34",
+        "cycle     mean 14.50 s from a load of a model to its next",
+        "loading   13.0 s in 4 of 4 loads, 54% of the span; 19.01 GiB of weights",
+        "why       models_max: “least recently used, for a queued request (models_max",
+        "          reached)” ×3",
+        "who       192.0.2.7 (non-local) ×1, the first that a load served",
+        "requests  1 in the span, 1 from other machines; longest pause 14.0 s",
+    ]
+
+
+def test_a_log_and_its_copy_are_read_as_one(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"journal.txt": journal(ROUTER), "server.log": ROUTER})
+    (episode,) = episodes(ask)
+    assert (episode["swaps"], episode["interval_s"]["max"]) == (3, 10)
+    assert swaps(ask).document["copies"] == 4
+
+
+def test_without_wall_time_order_is_told_and_no_interval(tmp_path: Path) -> None:
+    (episode,) = episodes(case(tmp_path, {"server.log": ROUTER}))
+    assert (episode["kind"], episode["swaps"], episode["interval_s"]["mean"]) == ("ping_pong", 3, None)
+
+
+def test_a_supervisor_that_predicts_too_much_is_quoted_with_its_numbers(tmp_path: Path) -> None:
+    text = "".join(
+        (
+            ""
+            if not number
+            else f"time=2026-08-01T08:0{number}:00.000Z level=INFO source=sched.go:655 "
+            'msg="llama-server model predicted to exceed available memory, evicting" predicted="21.9 GiB" '
+            'predicted_num_ctx=262144 num_batch=512 available="6.1 GiB" gpu_free="6.1 GiB" system_free="118.2 GiB" '
+            "system_limited=false\n"
+        )
+        + f"time=2026-08-01T08:0{number}:01.000Z level=INFO source=server.go:241 "
+        f'msg="using llama-server for model" model=/m/blobs/sha256-{blob}\n'
+        f"time=2026-08-01T08:0{number}:09.000Z level=INFO source=llama_server.go:1274 "
+        'msg="llama-server started in 8.00 seconds"\n'
+        f'[GIN] 2026/08/01 - 10:0{number}:10 | 200 |  9.941988367s |   192.168.3.148 | POST     "/api/chat"\n'
+        for number, blob in enumerate(("a1a1", "b2b2", "a1a1", "b2b2"))
+    )
+    ask = case(tmp_path, {"server.log": text})
+    (episode,) = episodes(ask)
+    (trigger,) = episode["triggers"]
+    assert (trigger["cause"], trigger["count"]) == ("memory", 3)
+    assert {(one["predicted_bytes"], one["available_bytes"]) for one in trigger["inputs"]} == {
+        (23514945946, 6549825126)
+    }
+    assert [(one["address"], one["class"], one["how"], len(one["loads"])) for one in episode["asked_by"]] == [
+        ("192.168.3.148", "non-local", "covers", 4)
+    ]
+    assert (episode["loading_s"], episode["requests"]["requests"]) == (32, 4)
+
+
+def test_the_recorded_router_loads_eight_times_for_seven_swaps(recorded: Ask) -> None:
+    (episode,) = episodes(recorded)
+    assert (episode["kind"], episode["swaps"], len(episode["loads"])) == ("ping_pong", 7, 8)
+    assert episode["identities"] == ["Qwen3-8B-Q4_0", "Qwen3.6-27B-Q4_0"]
+    assert [(one["cause"], one["count"]) for one in episode["triggers"]] == [("models_max", 7)]
+    assert [round(value, 1) for value in (episode["loading_s"], episode["span_s"])] == [33.3, 38.7]
+    assert [round(episode["interval_s"][key], 1) for key in ("mean", "min", "max")] == [4.7, 3.0, 6.7]
+    assert [one["requests"] for one in episode["details"]] == [1] * 8
+    assert episode["remedy"].endswith("here Qwen3-8B-Q4_0 held 11.03 GiB, Qwen3.6-27B-Q4_0 held 18.64 GiB.")
+    assert (episode["asked_by"], episode["short_intervals"], swaps(recorded).document["copies"]) == ([], [], 0)
+
+
+def test_recorded_runners_that_evict_each_other_are_told_from_the_one_beside_them(tmp_path: Path) -> None:
+    ask = case(tmp_path, {}, FIXTURES / "relayed-runners" / "server.log.gz")
+    (episode,) = episodes(ask)
+    assert (episode["kind"], episode["swaps"], len(episode["identities"])) == ("ping_pong", 4, 2)
+    assert [why for _, why in apart(ask)] == ["beside"]
+    assert [(one["cause"], one["count"]) for one in episode["triggers"]] == [("memory", 4)]
+
+
+def test_without_any_load_the_question_cannot_be_answered(tmp_path: Path) -> None:
+    assert swaps(case(tmp_path, {"server.log": "nothing of interest\n"})).code == 3

@@ -18,6 +18,7 @@ from .scan import Line, ScanCounts, Scanner
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
+from .twins import count_once
 
 __all__ = ["Evidence", "read_evidence", "store"]
 
@@ -75,7 +76,7 @@ def read_evidence(
     holders = [one for one in holders if one.source.name not in copies]
     for name in copies:
         evidence.counts.pop(name, None)
-    evidence.ownership = assign(lines, catalogue)
+    evidence.ownership = assign(count_once(lines, evidence.sources, evidence.counts), catalogue)
     evidence.telemetry = gather(cards, holders)
     processes = evidence.ownership.processes
     known = [*(one.zone_known for one in cards), *(one.zone_known for one in holders)]

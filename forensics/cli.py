@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from . import __version__, cmd_case
+from . import __version__, cmd_case, cmd_formats
 from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
 from .asked import OPTIONS, QUESTIONS
 from .catalogue import load_catalogue
@@ -241,6 +241,7 @@ def _self_report(text: str | None) -> tuple[int, int, str] | None:
 
 
 cmd_case.register(app)
+cmd_formats.register(app)
 
 
 def _print(found: dict[str, object], output: Format, evidence: bool, load: str | None) -> None:

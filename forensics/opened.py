@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,10 +20,19 @@ from .catalogue import Catalogue, Files
 from .errors import UsageError
 from .moment import add_moment
 from .question import Question, install, load_questions, needed
-from .records import Source
+from .records import Problem, Source
 from .window import Window
 
-__all__ = ["Opened", "chosen_loads", "open_case", "open_inputs", "parse_time", "parse_window", "parse_zone"]
+__all__ = [
+    "Opened",
+    "chosen_loads",
+    "open_case",
+    "open_inputs",
+    "parse_time",
+    "parse_window",
+    "parse_zone",
+    "user_patterns",
+]
 
 
 @dataclass
@@ -38,6 +48,12 @@ class Opened:
     def catalogue(self) -> Catalogue:
         """The programs and patterns; to read them takes a moment, and not every command wants them."""
         return Catalogue.of(self.files)
+
+
+def user_patterns() -> list[Path]:
+    """Pattern files that a user keeps for all runs: `forensics/patterns.d/*.toml` in the folder of settings."""
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return sorted(Path(home, "forensics", "patterns.d").glob("*.toml"))
 
 
 def open_inputs(
@@ -60,7 +76,7 @@ def open_inputs(
     Raises:
         UsageError: None of them could be read.
     """
-    files = Files.installed(patterns)
+    files = Files.installed([*user_patterns(), *patterns])
     catalogue = Catalogue.of(files)
     found = read_evidence(inputs, catalogue, tz_us=parse_zone(tz), on_progress=on_progress)
     errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
@@ -68,7 +84,7 @@ def open_inputs(
         raise UsageError("none of the inputs could be read: " + "; ".join(problems(errors)))
     connection = duckdb.connect()
     store(found, connection)
-    return _ready(connection, files, at_us, tuple(problems(found.sources)))
+    return _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)))
 
 
 def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) -> Opened:
@@ -93,14 +109,10 @@ def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) 
     return _ready(connection, files, at_us, notes, only)
 
 
-def problems(sources: Sequence[Source]) -> list[str]:
-    """What readers met that takes something away from the answers, a line each."""
-    return [
-        f"{source.name}: {problem.what}. {problem.remedy}".rstrip()
-        for source in sources
-        for problem in source.problems
-        if problem.severity != "note"
-    ]
+def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[str]:
+    """What readers and the analysis met that takes something away from the answers, a line each."""
+    every = [*(problem for source in sources for problem in source.problems), *others]
+    return [f"{one.source}: {one.what}. {one.remedy}".rstrip() for one in every if one.severity != "note"]
 
 
 def _ready(

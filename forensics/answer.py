@@ -151,11 +151,13 @@ def answer_markdown(ask: Ask, answer: Answer) -> str:
         if section.note:
             parts.append(for_markdown(section.note))
     if ask.evidence:
-        for identity, entry in _evidence(ask, answer).items():
-            parts.append(
-                f"- {for_markdown(identity)} {for_markdown(visible(entry['source']))}@{entry['offset']}: "
-                f"{for_markdown(entry['text'])}"
-            )
+        found = _evidence(ask, answer)
+        parts.extend(
+            f"- e{number} {for_markdown(visible(found[identity]['source']))}@{found[identity]['offset']}: "
+            f"{for_markdown(found[identity]['text'])}"
+            for number, identity in enumerate(answer.cited, 1)
+            if identity in found
+        )
     if answer.next:
         parts.append(f"**Next** {for_markdown(answer.next)}")
     return "\n\n".join(parts) + "\n"

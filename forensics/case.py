@@ -190,8 +190,10 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
             }
             for one in counts.unread
         )
+    places = {(one.line.source, one.line.record): one.line for one in evidence.ownership.owned}
     for owned in evidence.ownership.owned:
-        _line_rows(rows, owned, roots)
+        carrier = places.get((owned.line.source, owned.line.carried_by if owned.line.carried_by is not None else -1))
+        _line_rows(rows, owned, roots, None if carrier is None else line_id(carrier, roots))
     _life_rows(rows, evidence, roots)
     for row in (
         *evidence.measured.devices,
@@ -205,7 +207,9 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     return rows
 
 
-def _line_rows(rows: dict[str, list[dict[str, object]]], owned: Owned, roots: dict[str, str]) -> None:
+def _line_rows(
+    rows: dict[str, list[dict[str, object]]], owned: Owned, roots: dict[str, str], carrier: str | None
+) -> None:
     line = owned.line
     event = line.matched.event
     identity = line_id(line, roots)
@@ -237,6 +241,7 @@ def _line_rows(rows: dict[str, list[dict[str, object]]], owned: Owned, roots: di
             "rule": owned.rule,
             "candidates": " ".join(one.load_id for one in owned.candidates) or None,
             "suspect": owned.suspect or None,
+            "carrier": carrier,
             "text": line.text,
         }
     )

@@ -25,6 +25,8 @@ __all__ = ["Catalogue", "Grammar", "Matched", "Pattern", "Prefix", "Program", "l
 
 EVENTS: dict[str, type[Event]] = {one.__name__: one for one in EVENT_TYPES}
 PHASES = frozenset({"fit", "allocate", "serve", "asleep", "end"})
+WITHOUT_LOAD = frozenset({"begin", "route"})
+"""Where a line may stand that no load prints: before any, or in the life of a process that only starts others."""
 COMBINE = frozenset({"add", "once", "block", "last"})
 PER = frozenset({"load", "context", "part"})
 REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
@@ -586,7 +588,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
             raise CatalogueError(f"{where}: a sample does not contain the literal {raw['contains']!r}")
     for key in ("possible_in", "believed_in"):
         for phase in raw.get(key, ()):
-            if phase not in PHASES:
+            if phase not in PHASES and not (key == "possible_in" and phase in WITHOUT_LOAD):
                 raise CatalogueError(f"{where}: {key}: unknown phase {phase!r}; known: {', '.join(sorted(PHASES))}")
     return Pattern(
         program=program,

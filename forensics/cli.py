@@ -9,13 +9,15 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
+import duckdb
 import typer
 from rich.console import Console
 
 from . import __version__, cmd_case, cmd_formats
 from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
 from .asked import OPTIONS, QUESTIONS
-from .catalogue import load_catalogue
+from .catalogue import Catalogue, load_catalogue
+from .cli_trust import Opening, page_of, register
 from .cmd_options import (
     Around,
     CaseFile,
@@ -36,6 +38,7 @@ from .explain import document, exit_code
 from .opened import chosen_loads, parse_time, parse_window
 from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
+from .report_html import render_answer_html
 from .report_json import render_json
 from .report_markdown import render_markdown
 from .units import parse_quantity
@@ -58,6 +61,7 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     MD = "md"
+    HTML = "html"
 
 
 Output = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
@@ -106,7 +110,7 @@ def explain_vram(
     window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
     only = chosen_loads(connection, wanted=load, unit=unit, window=window)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
-    _print(found, output, evidence, load)
+    _print(found, output, evidence, load, connection)
     raise typer.Exit(exit_code(found))
 
 
@@ -190,6 +194,8 @@ def _answer(ask: Ask, answer: Answer, output: Format) -> None:
         typer.echo(answer_json(ask, answer))
     elif output is Format.MD:
         typer.echo(answer_markdown(ask, answer))
+    elif output is Format.HTML:
+        typer.echo(render_answer_html(answer), nl=False)
     else:
         answer_table(ask, answer, Console(highlight=False))
     raise typer.Exit(answer.code)
@@ -244,13 +250,35 @@ cmd_case.register(app)
 cmd_formats.register(app)
 
 
-def _print(found: dict[str, object], output: Format, evidence: bool, load: str | None) -> None:
+def _print(
+    found: dict[str, object],
+    output: Format,
+    evidence: bool,
+    load: str | None,
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     if output is Format.JSON:
         typer.echo(render_json(found))
     elif output is Format.MD:
         typer.echo(render_markdown(found, load=load))
+    elif output is Format.HTML:
+        typer.echo(page_of(connection, found, load=load), nl=False)
     else:
         render_table(found, Console(highlight=False), evidence=evidence, load=load)
+
+
+def _case(
+    inputs: list[str] | None, tz: str | None, at_us: int | None, patterns: list[Path] | None
+) -> tuple[duckdb.DuckDBPyConnection, Catalogue]:
+    opened = open_evidence(inputs, None, tz=tz, at_us=at_us, patterns=patterns)
+    return opened.connection, opened.catalogue
+
+
+def _only(connection: duckdb.DuckDBPyConnection, load: str | None) -> list[str] | None:
+    return chosen_loads(connection, wanted=load)
+
+
+register(app, Opening(_case, _moment, _self_report, _only))
 
 
 def main() -> None:

@@ -79,6 +79,9 @@ def open_inputs(
     files = Files.installed([*user_patterns(), *patterns])
     catalogue = Catalogue.of(files)
     found = read_evidence(inputs, catalogue, tz_us=parse_zone(tz), on_progress=on_progress)
+    if not found.sources:
+        given = ", ".join(map(str, inputs))
+        raise UsageError(f"{given}: there is no file in it; give a server's log or journal, and telemetry")
     errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
     if found.sources and len(errors) == len(found.sources):
         raise UsageError("none of the inputs could be read: " + "; ".join(problems(errors)))
@@ -111,8 +114,14 @@ def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) 
 
 def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[str]:
     """What readers and the analysis met that takes something away from the answers, a line each."""
-    every = [*(problem for source in sources for problem in source.problems), *others]
-    return [f"{one.source}: {one.what}. {one.remedy}".rstrip() for one in every if one.severity != "note"]
+    told = [
+        problem
+        for source in sources
+        for problem in source.problems
+        # A source that gave nothing says why, even where that is no loss: it may be the wrong file.
+        if problem.severity != "note" or not source.records
+    ]
+    return [f"{one.source}: {one.what}. {one.remedy}".rstrip() for one in (*told, *others)]
 
 
 def _ready(

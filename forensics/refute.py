@@ -86,8 +86,9 @@ def every_load(ask: Ask) -> dict[str, dict[str, Any]]:
     """All loads by id, in order of time, each with the name that a person calls it and the extent of its lines."""
     rows = ask.rows(
         """
-        SELECT loads.*, said.called, extent.source, extent.first, extent.last
+        SELECT loads.*, load.ready_line, said.called, extent.source, extent.first, extent.last
         FROM loads
+        JOIN load USING (load_id)
         LEFT JOIN (
             SELECT load_id, arg_max(model, ordinal) AS called
             FROM model_identified WHERE believed AND load_id IS NOT NULL AND what = 'name' GROUP BY load_id

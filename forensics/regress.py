@@ -23,6 +23,7 @@ from .errors import UsageError
 from .expect import Expect, parse_expect, shortfalls
 from .explain import document, exit_code
 from .moment import add_moment
+from .opened import chosen_loads
 from .question import install, load_questions
 from .report import render_table
 from .safe import excerpt, visible
@@ -44,7 +45,7 @@ WIDTH = 100
 SHOWN = 240
 """Cells of a differing row that a person is shown; JSON has all of it."""
 
-KEYS = frozenset({"title", "question", "also", "origin", "cut", "inputs", "self_report", "tz_us", "exit", "expect"})
+KEYS = frozenset("title question also origin cut inputs load around self_report tz_us exit expect".split())
 OUR_FILES = frozenset({"case.toml", "expected", "README.md"})
 
 
@@ -57,6 +58,8 @@ class Case:
     question: str
     also: tuple[str, ...]
     inputs: tuple[str, ...]
+    load: str | None
+    around: str | None
     self_report: str | None
     tz_us: int | None
     exit: int
@@ -66,6 +69,11 @@ class Case:
     def name(self) -> str:
         """The folder's name."""
         return self.folder.name
+
+    @property
+    def paths(self) -> list[Path]:
+        """Its inputs."""
+        return [self.folder / name for name in self.inputs]
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,8 @@ def load_case(folder: Path) -> Case:
         question=told["question"],
         also=tuple(told.get("also", ())),
         inputs=tuple(inputs),
+        load=told.get("load"),
+        around=told.get("around"),
         self_report=told.get("self_report"),
         tz_us=told.get("tz_us"),
         exit=told.get("exit", 0),
@@ -172,7 +182,7 @@ class Answers:
             if question == EXPLAIN:
                 render_table(self.document("last"), console)
             else:
-                ask = Ask(connection=self.connection)
+                ask = self._ask()
                 answer_table(ask, QUESTIONS[question][0](ask), console)
         return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
@@ -180,7 +190,11 @@ class Answers:
         """The exit code of the question's command."""
         if self.case.question == EXPLAIN:
             return exit_code(self.document("last"))
-        return QUESTIONS[self.case.question][0](Ask(connection=self.connection)).code
+        return QUESTIONS[self.case.question][0](self._ask()).code
+
+    def _ask(self) -> Ask:
+        around = None if self.case.around is None else _time_us(self.case.around, self.case)
+        return Ask(self.connection, loads=chosen_loads(self.connection, wanted=self.case.load), around_us=around)
 
     def rows(self, view: str) -> tuple[list[str], list[tuple[tuple[str, ...], str | None]]]:
         """Columns and rows of a question, as kept: loads by number, without ids; and a line behind each row."""
@@ -216,9 +230,9 @@ def _time_us(moment: str, case: Case) -> int:
     try:
         found = dates.isoparse(moment)
     except ValueError as error:
-        raise UsageError(f"{case.folder / 'case.toml'}: at = {moment!r} is neither a moment nor a time") from error
+        raise UsageError(f"{case.folder / 'case.toml'}: {moment!r} is neither a moment nor a time") from error
     if found.tzinfo is None:
-        raise UsageError(f"{case.folder / 'case.toml'}: at = {moment!r} has no zone")
+        raise UsageError(f"{case.folder / 'case.toml'}: the time {moment!r} has no zone")
     return int(found.timestamp() * 1_000_000)
 
 

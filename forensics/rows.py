@@ -103,6 +103,7 @@ class LineRow(Row):
     rule: Annotated[str, "Rule that gave the owner, or the reason why there is none."]
     candidates: Annotated[str | None, "Loads that could have written an ambiguous line, separated by blanks."]
     suspect: Annotated[str | None, "Why the line is suspected to be forged."]
+    carrier: Annotated[str | None, "The line whose text this one is part of."]
     text: Annotated[str, "Beginning of the line."]
 
 

@@ -16,6 +16,7 @@ from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
 from forensics.opened import chosen_loads
 from forensics.question import install, load_questions
+from forensics.regress import load_case
 
 __all__ = ["FIXTURES", "asked", "case_of", "case_text", "moment", "screen"]
 
@@ -23,9 +24,10 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 def case_of(*inputs: Path) -> duckdb.DuckDBPyConnection:
-    """Read files as one case and install the questions."""
+    """Read files, or the inputs of a kept case, as one case and install the questions."""
     connection = duckdb.connect()
-    store(read_evidence(inputs, load_catalogue(), tz_us=0), connection)
+    paths = [path for one in inputs for path in (load_case(one).paths if (one / "case.toml").is_file() else [one])]
+    store(read_evidence(paths, load_catalogue(), tz_us=0), connection)
     install(connection, load_questions())
     return connection
 

@@ -79,8 +79,8 @@ def test_the_screen_names_the_owner_of_each_line_that_is_set_aside() -> None:
     connection = case_of(FIXTURES / "spec-refutation-router")
     answer, _ = asked(connection, spec, "prod", "2026-09-18 08:12")
     shown = screen(connection, answer)
-    assert "Yes: prod speculates (draft-mtp, depth 4). 4 of 7 drafted tokens accepted: 57.1\n%." in shown
-    assert "mean length 2.33 (bonus token included)" in shown
+    assert shown.startswith("Yes: prod speculates (draft-mtp, depth 4). 4 of 7 drafted tokens accepted.\n")
+    assert "acceptance 57.1 %, mean length 2.33 (bonus token included)" in shown
     assert 'not its own  load 3 (plain): "no implementations": none is set up' in shown
     assert 'load 3 (plain): "draft: 0.000 MiB": a prompt-cache' in shown
     assert "save of one request, not an allocation" in shown
@@ -258,6 +258,12 @@ def test_rates_are_summed_from_counts_and_never_averaged(tmp_path: Path) -> None
     _, loads = asked(case_text(tmp_path, log), spec)
     assert loads["1"]["acceptance"] == 0.2  # 100 / 500; the mean of 0.9 and 0.025 is 0.4625
     assert loads["1"]["acceptance_range"] == [0.025, 0.9]
+
+
+def test_acceptance_over_time_is_told_in_steps_of_summed_counts(tmp_path: Path) -> None:
+    log = server(*(accepted(task, 1 + task % 2, 10 * (1 + task % 2)) for task in range(38)))
+    _, loads = asked(case_text(tmp_path, log), spec)
+    assert loads["1"]["over_time"] == [0.1] * 19  # two samples a step: 3 of 30
 
 
 def test_cumulative_counts_below_the_sum_of_requests_contradict_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from .catalogue import Catalogue
 from .lives import Owned, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import Block, CardSamples, HolderSamples, Options, Problem, Source, read_inputs
+from .regexes import PATIENCE_S
 from .scan import Line, ScanCounts, Scanner
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
@@ -29,6 +30,8 @@ class Evidence:
 
     catalogue: Catalogue
     sources: list[Source] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """What the analysis met that is no source's."""
     ownership: Ownership = field(default_factory=Ownership)
     telemetry: Telemetry = field(default_factory=Telemetry)
     joins: dict[int, Join] = field(default_factory=dict)
@@ -70,6 +73,17 @@ def read_evidence(
         else:
             evidence.sources.append(piece)
     evidence.counts = scanner.counts
+    evidence.problems = [
+        Problem(
+            one.where,
+            "loss",
+            f"the expression took longer than {PATIENCE_S:g} s on {one.slow} line{'s' if one.slow > 1 else ''}"
+            + (f" and was not tried on {one.skipped} more" if one.skipped else ""),
+            "repeats inside repeats take that long; make it plainer",
+            count=one.slow + one.skipped,
+        )
+        for one in catalogue.slow()
+    ]
     copies = _copies(evidence.sources)
     lines = [one for one in lines if one.source not in copies]
     cards = [one for one in cards if one.source.name not in copies]
@@ -141,16 +155,17 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
             {"source_id": source.name, "number": number, "digest": digest}
             for number, digest in enumerate(source.digest.chunks)
         )
-        rows["problem"].extend(
-            {
-                "source_id": source.name,
-                "severity": problem.severity,
-                "what": problem.what,
-                "remedy": problem.remedy,
-                "count": problem.count,
-            }
-            for problem in source.problems
-        )
+    rows["problem"] = [
+        {
+            "source_id": problem.source,
+            "severity": problem.severity,
+            "what": problem.what,
+            "remedy": problem.remedy,
+            "count": problem.count,
+        }
+        for problems in (*(source.problems for source in evidence.sources), evidence.problems)
+        for problem in problems
+    ]
     for name, counts in evidence.counts.items():
         rows["scan_count"].append(
             {

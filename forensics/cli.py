@@ -13,7 +13,7 @@ import duckdb
 import typer
 from rich.console import Console
 
-from . import __version__, cmd_case
+from . import __version__, cmd_case, cmd_formats
 from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
 from .asked import OPTIONS, QUESTIONS
 from .catalogue import Catalogue, load_catalogue
@@ -248,6 +248,7 @@ def _self_report(text: str | None) -> tuple[int, int, str] | None:
 
 
 cmd_case.register(app)
+cmd_formats.register(app)
 
 
 def _print(

@@ -11,7 +11,7 @@ import typer
 from .cmd_options import CaseFile, Inputs, Patterns, Quiet, Zone, open_evidence
 from .errors import QuestionError, UsageError
 from .ingest import Ingested, ingest, signature
-from .opened import parse_zone, problems
+from .opened import parse_zone, problems, user_patterns
 from .progress import progress
 from .query import Limits, Result, lock, run_query
 from .query_print import print_result
@@ -64,7 +64,7 @@ def ingest_command(
             found = ingest(
                 inputs or (),
                 case,
-                patterns=patterns or (),
+                patterns=[*user_patterns(), *(one.absolute() for one in patterns or ())],
                 tz_us=parse_zone(tz),
                 forget=forget,
                 on_progress=on_progress,
@@ -88,7 +88,7 @@ def ingest_command(
 
 
 def _tell(found: Ingested, quiet: bool) -> None:
-    for one in problems(found.evidence.sources) if found.evidence else ():
+    for one in problems(found.evidence.sources, found.evidence.problems) if found.evidence else ():
         typer.echo(visible(f"forensics: {one}"), err=True)
     if quiet:
         return

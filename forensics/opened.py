@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,10 +20,19 @@ from .catalogue import Catalogue, Files
 from .errors import UsageError
 from .moment import add_moment
 from .question import Question, install, load_questions, needed
-from .records import Source
+from .records import Problem, Source
 from .window import Window
 
-__all__ = ["Opened", "chosen_loads", "open_case", "open_inputs", "parse_time", "parse_window", "parse_zone"]
+__all__ = [
+    "Opened",
+    "chosen_loads",
+    "open_case",
+    "open_inputs",
+    "parse_time",
+    "parse_window",
+    "parse_zone",
+    "user_patterns",
+]
 
 
 @dataclass
@@ -39,6 +49,12 @@ class Opened:
     def catalogue(self) -> Catalogue:
         """The programs and patterns; to read them takes a moment, and not every command wants them."""
         return self.read_with or Catalogue.of(self.files)
+
+
+def user_patterns() -> list[Path]:
+    """Pattern files that a user keeps for all runs: `forensics/patterns.d/*.toml` in the folder of settings."""
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return sorted(Path(home, "forensics", "patterns.d").glob("*.toml"))
 
 
 def open_inputs(
@@ -63,7 +79,7 @@ def open_inputs(
     Raises:
         UsageError: None of them could be read.
     """
-    files = Files.installed(patterns)
+    files = Files.installed([*user_patterns(), *patterns])
     catalogue = Catalogue.of(files)
     found = read_evidence(inputs, catalogue, tz_us=parse_zone(tz), on_progress=on_progress)
     if not found.sources:
@@ -74,7 +90,7 @@ def open_inputs(
         raise UsageError("none of the inputs could be read: " + "; ".join(problems(errors)))
     connection = duckdb.connect()
     store(found, connection)
-    opened = _ready(connection, files, at_us, tuple(problems(found.sources)), only)
+    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)), only)
     opened.read_with = catalogue
     return opened
 
@@ -101,15 +117,16 @@ def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) 
     return _ready(connection, files, at_us, notes, only)
 
 
-def problems(sources: Sequence[Source]) -> list[str]:
-    """What readers met that takes something away from the answers, a line each."""
-    return [
-        f"{source.name}: {problem.what}. {problem.remedy}".rstrip()
+def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[str]:
+    """What readers and the analysis met that takes something away from the answers, a line each."""
+    told = [
+        problem
         for source in sources
         for problem in source.problems
         # A source that gave nothing says why, even where that is no loss: it may be the wrong file.
         if problem.severity != "note" or not source.records
     ]
+    return [f"{one.source}: {one.what}. {one.remedy}".rstrip() for one in (*told, *others)]
 
 
 def _ready(

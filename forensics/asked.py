@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from .answer import Option, Question
+from .ask_crashes import crashes
 from .ask_kv import kv
 from .ask_loads import loads
 from .ask_spec import spec
 from .ask_swaps import swaps
+from .ask_validity import validity
 
 __all__ = ["OPTIONS", "QUESTIONS"]
 
 QUESTIONS: dict[str, tuple[Question, str]] = {
+    "crashes": (crashes, "Tell why loads failed: one failure per root, what followed, what the host says."),
     "kv": (kv, "List cache pools over starts: what the figures mean, what changed with them, what was refused."),
     "loads": (loads, "List the model loads: when each began, got ready and ended, and how."),
     "swaps": (swaps, "Tell which models took each other's place, how often, at what cost, and what would stop it."),
@@ -18,6 +21,7 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
         spec,
         "Say which loads speculate, how much of what they draft is accepted, and which lines are not theirs.",
     ),
+    "validity": (validity, "Say which throughputs are measurements, and why the others are none."),
 }
 
 OPTIONS: dict[str, tuple[Option, ...]] = {

@@ -22,6 +22,7 @@ class Asked:
     self_report: str | None = None
     loads: tuple[str, ...] | None = None
     tz_us: int | None = None
+    """Zone and pattern files are the case's: they were decided when it was read."""
     patterns: tuple[str, ...] = ()
 
 
@@ -40,14 +41,16 @@ def provenance(connection: duckdb.DuckDBPyConnection, asked: Asked) -> dict[str,
     rows = connection.execute(
         "SELECT source_id, format, size_bytes, digest, records, modified_us FROM source ORDER BY rowid"
     ).fetchall()
+    tz = connection.execute("SELECT value FROM about WHERE name = 'tz_us'").fetchone()
+    patterns = connection.execute("SELECT name FROM pattern_file ORDER BY rowid").fetchall()
     keys = ("source", "format", "size_bytes", "digest", "records", "modified_us")
     options: dict[str, Any] = {
         "moment": asked.moment,
         "at_us": asked.at_us,
         "self_report": asked.self_report,
         "loads": None if asked.loads is None else list(asked.loads),
-        "tz_us": asked.tz_us,
-        "patterns": list(asked.patterns) or None,
+        "tz_us": int(tz[0]) if tz and tz[0] is not None else None,
+        "patterns": [name for (name,) in patterns] or None,
     }
     return {
         "asked": {key: value for key, value in options.items() if value is not None},

@@ -22,16 +22,17 @@ from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
 from .document import Document, label, mapping, maps, model_name, number, size, texts
 from .errors import ForensicsError, UsageError
-from .explain import SCHEMA, document, iso
+from .explain import NEEDS, SCHEMA, document, iso
+from .moment import add_moment
+from .printing import parse_self_report
 from .provenance import Asked, asked_of, provenance, sources_of
-from .question import install, load_questions
+from .question import install, load_questions, needed
 from .records import Named
 from .report_json import render_json
 from .safe import original
 from .sources import Found, State, find_sources, prefix
-from .units import parse_quantity
 
-__all__ = ["Check", "Derived", "compare", "derive", "read_report", "self_report_of", "verify"]
+__all__ = ["Check", "Derived", "compare", "derive", "read_report", "verify"]
 
 SCHEMA_OF_CHECK = "forensics.verify/1"
 
@@ -154,14 +155,16 @@ def _made(asked: Asked, catalogue: Catalogue, inputs: Sequence[Named]) -> dict[s
     if asked.moment not in {"last", "ready", "asleep", "at"}:
         raise UsageError(f"the report was asked for at {asked.moment!r}, which is no moment")
     connection = duckdb.connect()
-    evidence = read_evidence(inputs, catalogue, tz_us=asked.tz_us, at_us=asked.at_us)
-    store(evidence, connection)
-    install(connection, load_questions())
+    store(read_evidence(inputs, catalogue, tz_us=asked.tz_us), connection)
+    connection.execute("SET TimeZone = 'UTC'")
+    install(connection, needed(load_questions(), f"{NEEDS} telemetry_row measured_at"))
+    if asked.at_us is not None:
+        add_moment(connection, asked.at_us)
     found = document(
         connection,
         catalogue,
         moment=asked.moment,
-        self_report=self_report_of(asked.self_report),
+        self_report=parse_self_report(asked.self_report),
         only=None if asked.loads is None else list(asked.loads),
     )
     # What every line says, cited or not: a report may cite one that this does not.
@@ -203,25 +206,6 @@ def _line(source: str, offset: int, length: int, time: int | None, text: str, am
         "text": text,
         "bytes": None if amount is None else int(amount),
     }
-
-
-def self_report_of(text: str | None) -> tuple[int, int, str] | None:
-    """What a service says of itself, as it was typed or as a file holds it.
-
-    Raises:
-        UsageError: It is no amount.
-    """
-    if text is None:
-        return None
-    path = Path(text)
-    try:
-        if path.is_file():
-            amount, bound = parse_quantity(path.read_text("utf-8").strip())
-            return amount, bound, str(path)
-        amount, bound = parse_quantity(text)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"--self-report {text}: {error}") from error
-    return amount, bound, f"--self-report {text}"
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------

@@ -19,15 +19,14 @@ from .answer import Ask, answer_table
 from .asked import QUESTIONS
 from .case import Evidence, read_evidence, store
 from .catalogue import Catalogue
-from .chosen import which
 from .errors import UsageError
 from .expect import Expect, parse_expect, shortfalls
 from .explain import document, exit_code
-from .measure import measure
+from .moment import add_moment
+from .opened import chosen_loads
 from .question import install, load_questions
 from .report import render_table
 from .safe import excerpt, visible
-from .schema import arrow_table
 from .units import parse_quantity
 
 __all__ = ["VIEWS", "Case", "Failure", "Outcome", "as_document", "as_text", "check_case", "find_cases", "load_case"]
@@ -169,22 +168,12 @@ class Answers:
         if moment not in self._documents:
             name = moment if moment in {"last", "ready", "asleep"} else "at"
             if name == "at":
-                self._measure_at(_time_us(moment, self.case))
+                add_moment(self.connection, _time_us(moment, self.case))
             report = None
             if self.case.self_report is not None:
                 report = (*parse_quantity(self.case.self_report), f"--self-report {self.case.self_report}")
             self._documents[moment] = document(self.connection, self.catalogue, moment=name, self_report=report)
         return self._documents[moment]
-
-    def _measure_at(self, at_us: int) -> None:
-        """Put the measurements of another moment in the place of those of the one before: all else stays as it is."""
-        found = self.evidence
-        again = measure(found.ownership.loads, found.telemetry, found.joins, self.catalogue, at_us)
-        rows = [vars(row) for row in again.measures if row.moment == "at"]
-        self.connection.execute("DELETE FROM measure WHERE moment = 'at'")
-        self.connection.register("incoming", arrow_table("measure", rows))
-        self.connection.execute("INSERT INTO measure SELECT * FROM incoming")
-        self.connection.unregister("incoming")
 
     def screen(self, question: str) -> str:
         """What a question's command prints, 100 columns wide and without colour."""
@@ -205,7 +194,7 @@ class Answers:
 
     def _ask(self) -> Ask:
         around = None if self.case.around is None else _time_us(self.case.around, self.case)
-        return Ask(self.connection, loads=which(self.connection, self.case.load), around_us=around)
+        return Ask(self.connection, loads=chosen_loads(self.connection, wanted=self.case.load), around_us=around)
 
     def rows(self, view: str) -> tuple[list[str], list[tuple[tuple[str, ...], str | None]]]:
         """Columns and rows of a question, as kept: loads by number, without ids; and a line behind each row."""

@@ -9,6 +9,7 @@ import duckdb
 
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
+from forensics.moment import add_moment
 from forensics.question import install, load_questions
 
 __all__ = ["MIB", "Rows", "case", "items", "lives", "owners", "rows"]
@@ -28,8 +29,10 @@ def case(
         path.write_text(text, "utf-8")
         paths.append(path)
     connection = duckdb.connect()
-    store(read_evidence(paths, CATALOGUE, tz_us=tz_us, at_us=at_us), connection)
+    store(read_evidence(paths, CATALOGUE, tz_us=tz_us), connection)
     install(connection, load_questions())
+    if at_us is not None:
+        add_moment(connection, at_us)
     return connection
 
 

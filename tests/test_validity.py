@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import FIXTURES, asked, case_of, case_text, screen
+from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
 from forensics.ask_validity import validity
 from forensics.question import check_header, load_questions

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import tzinfo
+from pathlib import Path
 from typing import NamedTuple
 
 __all__ = ["HEAD", "MIB", "Options"]
@@ -19,6 +21,8 @@ class Options(NamedTuple):
     `held_bytes` bounds an input that has to be in memory whole: a journal that is still written or was compressed.
     Span, boots and units narrow native journals, whole files by their header and index and then entries; kernel
     messages of the span are always read. Empty sets and None ask for everything.
+
+    `skip` says of a file inside a folder that it is passed over without a word: the program's own.
     """
 
     block_bytes: int = 4 * MIB
@@ -32,3 +36,4 @@ class Options(NamedTuple):
     until_us: int | None = None
     boots: frozenset[str] = frozenset()
     units: frozenset[str] = frozenset()
+    skip: Callable[[Path], bool] | None = None

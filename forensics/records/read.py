@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -25,7 +25,7 @@ from forensics.records.prefixed import read_prefixed
 from forensics.records.smi_csv import read_smi_csv
 from forensics.records.smi_table import read_smi_table
 
-__all__ = ["contents", "read_inputs"]
+__all__ = ["contents", "digests", "looks", "read_inputs"]
 
 Progress = Callable[[int, int], None]
 
@@ -60,7 +60,7 @@ def read_inputs(
         options: Bounds and the zone of times that print none.
     """
     options = options or Options()
-    found = _in_series([item for one in inputs for item in _expand(one)])
+    found = _in_series(_distinct(item for one in inputs for item in _expand(one, options)))
     last_journal = max((number for number, item in enumerate(found) if item.journal is not None), default=-1)
     seen = Seen()
     total = sum(item.size for item in found)
@@ -141,7 +141,39 @@ def _tell_gaps(source: Source, seen: Seen, heads: list[Head]) -> None:
             source.problems.append(Problem(source.name, "note", what, remedy))
 
 
-def _expand(given: str | Path) -> Iterator[_Input]:
+def digests(
+    inputs: Sequence[str | Path], on_progress: Progress | None = None, options: Options | None = None
+) -> Iterator[Source]:
+    """Yield the sources alone, complete: to see whether their bytes are still the same."""
+    for piece in read_inputs(inputs, on_progress, options):
+        if isinstance(piece, Source):
+            yield piece
+
+
+def looks(inputs: Sequence[str | Path], options: Options | None = None) -> dict[str, tuple[int, ...]]:
+    """What the file system says of each source: while that is the same, its bytes have not been written to."""
+    found: dict[str, tuple[int, ...]] = {}
+    for item in _distinct(item for one in inputs for item in _expand(one, options or Options())):
+        try:
+            about = item.path.stat() if item.path is not None else None
+        except OSError:
+            about = None
+        found[item.name] = (
+            () if about is None else (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        )
+    return found
+
+
+def _distinct(items: Iterable[_Input]) -> list[_Input]:
+    """Each path once, where a folder and a file in it were both given."""
+    found: dict[str, _Input] = {}
+    for item in items:
+        key = item.name if item.path is None else os.path.normpath(item.path.absolute())
+        found.setdefault(key, item)
+    return list(found.values())
+
+
+def _expand(given: str | Path, options: Options) -> Iterator[_Input]:
     name = str(given)
     if name == "-":
         yield _Input("-", None)
@@ -155,6 +187,8 @@ def _expand(given: str | Path) -> Iterator[_Input]:
         folders.sort()
         for file in sorted((*files, *folders)):
             path = Path(folder, file)
+            if options.skip is not None and options.skip(path):
+                continue
             member = _look(path, str(path), inside=True)
             if member is not None:
                 yield member

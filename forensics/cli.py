@@ -179,6 +179,8 @@ def check(
 
 def _answer(ask: Ask, answer: Answer, output: Format) -> None:
     """Print the answer to a question, and exit with its code."""
+    for path, text in answer.exports:
+        _write(path, text)
     if output is Format.JSON:
         typer.echo(answer_json(ask, answer))
     elif output is Format.MD:
@@ -230,6 +232,14 @@ def _open(
     store(found, connection)
     install(connection, load_questions())
     return connection, catalogue
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+    typer.echo(f"forensics: wrote {path}", err=True)
 
 
 def _moment(at: str) -> tuple[str, int | None]:

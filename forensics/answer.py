@@ -19,6 +19,7 @@ from rich.text import Text
 from .explain import evidence as evidence_of
 from .report_json import render_json
 from .safe import for_markdown, for_terminal, visible
+from .window import Window
 
 __all__ = ["Answer", "Ask", "Option", "Question", "Section", "answer_json", "answer_markdown", "answer_table"]
 
@@ -70,6 +71,11 @@ class Ask:
         cursor = self.connection.execute(sql, list(parameters))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    @property
+    def window(self) -> Window | None:
+        """The span asked for, or None if none was."""
+        return Window.of(self.around_us, self.since_us, self.until_us)
 
     def wants(self, load_id: str | None) -> bool:
         """Whether a load is among those asked for."""
@@ -173,11 +179,13 @@ def answer_markdown(ask: Ask, answer: Answer) -> str:
         if section.note:
             parts.append(for_markdown(section.note))
     if ask.evidence:
-        for identity, entry in _evidence(ask, answer).items():
-            parts.append(
-                f"- {for_markdown(identity)} {for_markdown(visible(entry['source']))}@{entry['offset']}: "
-                f"{for_markdown(entry['text'])}"
-            )
+        found = _evidence(ask, answer)
+        parts.extend(
+            f"- e{number} {for_markdown(visible(found[identity]['source']))}@{found[identity]['offset']}: "
+            f"{for_markdown(found[identity]['text'])}"
+            for number, identity in enumerate(answer.cited, 1)
+            if identity in found
+        )
     if answer.next:
         parts.append(f"**Next** {for_markdown(answer.next)}")
     return "\n\n".join(parts) + "\n"

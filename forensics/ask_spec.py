@@ -20,6 +20,9 @@ WITHOUT_BONUS = "accepted / drafts: the token that every draft gains from the ta
 SHOWN = 8
 """Rows of a screen's table; the document has all."""
 
+STEPS = 32
+"""Steps of the row that shows acceptance over time."""
+
 
 @dataclass
 class Judged:
@@ -157,7 +160,7 @@ def _active(one: Judged) -> tuple[bool | None, str]:
         return False, inert
     if requests.get("telling"):
         return False, f"none of {count(requests['telling'], 'timed request')} drafted"
-    if one.load["ready_us"] is None and one.load["end_reason"] in {"failed", "crashed", "aborted", "killed"}:
+    if one.load["ready_line"] is None and one.load["end_reason"] in {"failed", "crashed", "aborted", "killed"}:
         return None, "it never got ready"
     if setup["configured"]:
         return None, "set up, but no request of it shows"
@@ -237,6 +240,7 @@ def _document(one: Judged) -> dict[str, Any]:
             for row in one.positions
         ],
         "positions_left_out": max((row["left_out"] for row in one.positions), default=0),
+        "over_time": [_rounded(share) for share in _over_time(one.samples)],
         "samples": [_sample(row) for row in one.samples],
         "cumulative": _cumulative(totals),
         "requests": {
@@ -267,6 +271,14 @@ def _document(one: Judged) -> dict[str, Any]:
         **refutation_document(one.refutation),
         "leaning": one.leaning,
     }
+
+
+def _over_time(samples: Sequence[Mapping[str, Any]], steps: int = STEPS) -> list[float]:
+    """Acceptance in order of time, in at most so many steps; each is a sum of counts over a sum of counts."""
+    rows = [row for row in samples if row["drafted"] and row["accepted"] is not None]
+    size = -(-len(rows) // steps) or 1
+    groups = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return [sum(row["accepted"] for row in group) / sum(row["drafted"] for row in group) for group in groups]
 
 
 def _rounded(value: float | None) -> float | None:
@@ -434,13 +446,13 @@ def _one(
     if one.active:
         accepted = totals["accepted"] if totals.get("drafted") else totals["total_accepted"]
         drafted = totals["drafted"] or totals["total_drafted"]
-        rate = _percent(accepted / drafted)
-        verdict = (
-            f"Yes: {name} speculates ({_method(one.setup)}). {accepted} of {drafted} drafted tokens accepted: {rate}."
-        )
+        method = _method(one.setup) or "the log does not say how"
+        verdict = f"Yes: {name} speculates ({method}). {accepted} of {drafted} drafted tokens accepted."
+        parts = [f"acceptance {_percent(accepted / drafted)}"]
         if told["mean_len"] is not None:
             bonus = "bonus token included" if told["mean_len_definition"] == WITH_BONUS else "as printed"
-            about.append(f"mean length {told['mean_len']:.2f} ({bonus})")
+            parts.append(f"mean length {told['mean_len']:.2f} ({bonus})")
+        about.append(", ".join(parts))
     elif one.active is False:
         verdict = f"No: {name} does not speculate; {one.because}."
         if one.setup["configured"]:
@@ -648,7 +660,7 @@ def _many(judged: Sequence[Judged], document: dict[str, Any], cited: list[str], 
                 f"{one.totals['accepted']}/{one.totals['drafted']}" if one.totals.get("drafted") else "",
                 _percent(one.totals.get("acceptance")),
                 "" if one.totals.get("mean_length") is None else f"{one.totals['mean_length']:.2f}",
-                sparkline([row["ratio"] for row in one.samples if row["drafted"]][-16:]),
+                sparkline(_over_time(one.samples, 12)),
             )
             for one in judged
         ),

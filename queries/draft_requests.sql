@@ -2,7 +2,7 @@
 --
 -- Some wordings print an acceptance line for every request with drafts, whatever the verbosity that shows its timings: then
 -- a timed request without one made none. Engine statistics are windows: `windows` counts those in which tokens were
--- generated.
+-- generated, and none if several API servers share the engine, since then no line of drafts is printed.
 --
 -- load_id   VARCHAR  The load.
 -- timed     BIGINT   Requests with a decode time.
@@ -37,6 +37,10 @@ statistics AS (
     SELECT load_id, count(*) AS windows
     FROM engine_measured
     WHERE believed AND load_id IS NOT NULL AND generated_tokens_per_s > 0
+        AND load_id NOT IN (
+            SELECT load_id FROM arguments_of_load
+            WHERE regexp_matches(text, 'api_server_count[''"]?(?:: |=)(?:[2-9]|\d\d)')
+        )
     GROUP BY load_id
 )
 SELECT

@@ -84,7 +84,7 @@ requests AS (
     LEFT JOIN moved USING (load_id, task)
     LEFT JOIN stops USING (load_id, task)
     LEFT JOIN drafts ON drafts.load_id = grouped.load_id
-        AND (drafts.task = grouped.task OR (drafts.task IS NULL AND grouped.task IS NULL))
+        AND drafts.task IS NOT DISTINCT FROM grouped.task
         AND drafts.ordinal BETWEEN grouped.request AND grouped.timed_last + 8
     QUALIFY row_number() OVER (PARTITION BY grouped.load_id, grouped.request ORDER BY drafts.ordinal) = 1
 ),

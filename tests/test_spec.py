@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
+from forensics.answer import Ask, Question, answer_json
 from forensics.ask_spec import WITH_BONUS, spec
+from forensics.ask_validity import validity
 from forensics.question import check_header, load_questions
 
 BOTH_TRAPS = pytest.mark.parametrize(
@@ -79,8 +81,8 @@ def test_the_screen_names_the_owner_of_each_line_that_is_set_aside() -> None:
     connection = case_of(FIXTURES / "spec-refutation-router")
     answer, _ = asked(connection, spec, "prod", "2026-09-18 08:12")
     shown = screen(connection, answer)
-    assert "Yes: prod speculates (draft-mtp, depth 4). 4 of 7 drafted tokens accepted: 57.1\n%." in shown
-    assert "mean length 2.33 (bonus token included)" in shown
+    assert shown.startswith("Yes: prod speculates (draft-mtp, depth 4). 4 of 7 drafted tokens accepted.\n")
+    assert "acceptance 57.1 %, mean length 2.33 (bonus token included)" in shown
     assert 'not its own  load 3 (plain): "no implementations": none is set up' in shown
     assert 'load 3 (plain): "draft: 0.000 MiB": a prompt-cache' in shown
     assert "save of one request, not an allocation" in shown
@@ -260,6 +262,12 @@ def test_rates_are_summed_from_counts_and_never_averaged(tmp_path: Path) -> None
     assert loads["1"]["acceptance_range"] == [0.025, 0.9]
 
 
+def test_acceptance_over_time_is_told_in_steps_of_summed_counts(tmp_path: Path) -> None:
+    log = server(*(accepted(task, 1 + task % 2, 10 * (1 + task % 2)) for task in range(38)))
+    _, loads = asked(case_text(tmp_path, log), spec)
+    assert loads["1"]["over_time"] == [0.1] * 19  # two samples a step: 3 of 30
+
+
 def test_cumulative_counts_below_the_sum_of_requests_contradict_it(tmp_path: Path) -> None:
     log = server(accepted(0, 17, 22), STATISTICS.format(n=1, drafts=6, drafted=20, accepted=17))
     _, loads = asked(case_text(tmp_path, log), spec)
@@ -433,6 +441,12 @@ def test_what_drafting_holds_is_told_for_each_token_it_gained() -> None:
 
 
 # -- the contract ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", [spec, validity], ids=["spec", "validity"])
+def test_the_same_case_gives_the_same_bytes(question: Question) -> None:
+    ask = Ask(case_of(FIXTURES / "spec-refutation-router"), evidence=True)
+    assert answer_json(ask, question(ask)) == answer_json(ask, question(ask))
 
 
 @pytest.mark.parametrize(

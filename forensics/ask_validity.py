@@ -1,0 +1,430 @@
+"""Answer whether a throughput is a measurement: with its acceptance, cache, gates, spread and company beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median, stdev
+from typing import Any
+
+from .amounts import count
+from .answer import Answer, Ask, Section
+from .explain import iso
+from .refute import every_load, loads_in, window_of
+
+__all__ = ["validity"]
+
+SHOWN = 12
+"""Rows of a screen's table; the document has all."""
+
+COMPARABLE = 0.10
+"""Prompts that differ by more than this in length are not the same work."""
+
+NO_MEASUREMENT = "not a measurement"
+
+GATES = ("load time", "length limit", "empty answer", "not on the card", "embedding model", "foreign load")
+
+NOT_MEASURED = {
+    "response counters": "no reader gives the counters of responses (load and eval durations, cached tokens), which "
+    "outrank these lines",
+    "treatment": "no line holds the characters of reasoning: a cell with reasoning on and none in it cannot be told",
+}
+
+
+def validity(ask: Ask) -> Answer:
+    """Judge each timed request, then what its load's requests say together."""
+    window = window_of(ask)
+    every = every_load(ask)
+    inside = loads_in(ask, every, window)
+    wanted = [load for load in (every.values() if ask.loads is not None else inside) if ask.wants(load["load_id"])]
+    rows = _by_load(ask.rows("SELECT * FROM validity_rows ORDER BY request"))
+    gates = _by_load(ask.rows("SELECT * FROM validity_gates"))
+    windows = _by_load(ask.rows("SELECT * FROM validity_windows"))
+    exceptions = _by_load(ask.rows("SELECT * FROM validity_exceptions"))
+    setups = _by_load(ask.rows("SELECT * FROM speculation"))
+    contexts = _by_load(
+        ask.rows(
+            """
+            SELECT load_id, arg_max(value, ordinal) FILTER (name IN ('n_ctx', 'max_model_len')) AS context
+            FROM setting_reported WHERE believed AND load_id IS NOT NULL GROUP BY load_id
+            """
+        )
+    )
+    loads = []
+    for load in wanted:
+        load_id = load["load_id"]
+        mine = [row for row in rows.get(load_id, []) if window is None or window.holds(row["begun_us"])]
+        keys = {row["request"] for row in mine}
+        loads.append(
+            _load(
+                load,
+                mine,
+                [gate for gate in gates.get(load_id, []) if gate["request"] in keys],
+                next(iter(windows.get(load_id, [])), None),
+                [one for one in exceptions.get(load_id, []) if window is None or window.holds(one["at_us"])],
+                {
+                    "version": load["version"],
+                    "context": next(iter(contexts.get(load_id, [])), {}).get("context"),
+                    "method": setups[load_id][0]["method"],
+                    "depth": setups[load_id][0]["n_max"],
+                },
+            )
+        )
+    compared = [one for one in loads if one["rows"]]
+    document = {
+        "schema": "forensics.validity/1",
+        "window": None if window is None else {"since": iso(window.since_us), "until": iso(window.until_us)},
+        "loads_in_window": len(inside),
+        "loads": loads,
+        "gates": _gates([gate for one in wanted for gate in gates.get(one["load_id"], [])], compared),
+        "comparability": _comparability(compared),
+        "not_measured": [{"what": what, "because": why} for what, why in NOT_MEASURED.items()],
+    }
+    return _answer(document, wanted)
+
+
+def _by_load(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["load_id"], []).append(row)
+    return found
+
+
+# -- the document -----------------------------------------------------------------------------------------------------
+
+
+def _load(
+    load: Mapping[str, Any],
+    rows: Sequence[dict[str, Any]],
+    gates: Sequence[dict[str, Any]],
+    windows: Mapping[str, Any] | None,
+    exceptions: Sequence[dict[str, Any]],
+    controls: Mapping[str, Any],
+) -> dict[str, Any]:
+    valid = [row["decode_per_s"] for row in rows if row["decode_why"] is None]
+    prefill = [row["prompt_per_s"] for row in rows if row["prompt_why"] is None]
+    lengths = [row["prompt_length"] for row in rows if row["prompt_length"]]
+    shares = [row["foreign_share"] for row in rows if row["foreign_share"] is not None]
+    return {
+        **{key: load[key] for key in ("load_id", "number", "engine", "version", "model", "label", "unit", "name")},
+        "controls": dict(controls),
+        "rows": [_row(row) for row in rows],
+        "decode": _statistic(valid),
+        "prefill": _statistic(prefill),
+        "prompt_lengths": _lengths(lengths),
+        "concurrency": _concurrency(rows, windows),
+        "foreign": {
+            "is": "a gauge of what else ran, not of what it cost",
+            "lowest": _rounded(min(shares)) if shares else None,
+            "highest": _rounded(max(shares)) if shares else None,
+        },
+        "windows": None
+        if windows is None
+        else {
+            "count": windows["windows"],
+            "prompt_mean": _rounded(windows["prompt_mean"]),
+            "prompt_cv": _rounded(windows["prompt_cv"]),
+            "generated_mean": _rounded(windows["generated_mean"]),
+            "generated_cv": _rounded(windows["generated_cv"]),
+            "prefix_hits": _rounded(windows["prefix_hits"]),
+            "measurement": False,
+            "because": "averages over windows of seconds are no rates of a request",
+            "evidence": (windows["lines"] or "").split(),
+        },
+        "gates": _gates(gates, rows),
+        "exceptions": [
+            {
+                "task": one["task"],
+                "at": iso(one["at_us"]),
+                "what": one["what"],
+                "why": one["why"],
+                "evidence": one["lines"].split(),
+            }
+            for one in exceptions
+        ],
+    }
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "at": iso(row["begun_us"]),
+        "task": row["task"],
+        "decode_per_s": _rounded(row["decode_per_s"]),
+        "decode_tokens": row["decode_tokens"],
+        "acceptance": _rounded(row["acceptance"]),
+        "speculates": None if row["acceptance"] is None and not row["plain"] else not row["plain"],
+        "decode_is_measurement": row["decode_why"] is None,
+        "decode_why": (row["decode_why"] or "").split("; ") if row["decode_why"] else [],
+        "prompt_per_s": _rounded(row["prompt_per_s"]),
+        "prompt_tokens": row["prompt_tokens"],
+        "prompt_length": row["prompt_length"],
+        "cached_tokens": row["cached_tokens"],
+        "prompt_is_measurement": row["prompt_why"] is None,
+        "prompt_why": (row["prompt_why"] or "").split("; ") if row["prompt_why"] else [],
+        "others": row["others"],
+        "foreign_share": _rounded(row["foreign_share"]),
+        "evidence": row["lines"].split(),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _statistic(values: Sequence[float]) -> dict[str, Any]:
+    """Number, median, mean, spread and coefficient of variation, each under its name."""
+    return {
+        "n": len(values),
+        "statistic": f"median of {len(values)}" if values else None,
+        "median": _rounded(median(values)) if values else None,
+        "mean": _rounded(fmean(values)) if values else None,
+        "spread": _rounded(max(values) - min(values)) if len(values) > 1 else None,
+        "cv": _rounded(stdev(values) / fmean(values)) if len(values) > 2 and fmean(values) else None,
+    }
+
+
+def _lengths(lengths: Sequence[int]) -> dict[str, Any] | None:
+    if not lengths:
+        return None
+    difference = max(lengths) / min(lengths) - 1
+    return {
+        "shortest": min(lengths),
+        "longest": max(lengths),
+        "difference": _rounded(difference),
+        "comparable": difference <= COMPARABLE,
+    }
+
+
+def _concurrency(rows: Sequence[Mapping[str, Any]], windows: Mapping[str, Any] | None) -> dict[str, Any]:
+    most = max((row["others"] for row in rows), default=0) + 1 if rows else 0
+    running = windows["running_most"] if windows else None
+    if (running or 0) > 1:
+        return {"most": running, "claim": "supported", "because": f"up to {running} requests ran at once"}
+    if most > 1:
+        beside = sum(row["others"] > 0 for row in rows)
+        return {"most": most, "claim": "supported", "because": f"{beside} of {len(rows)} requests ran beside another"}
+    if rows:
+        why = f"{count(len(rows), 'request')}, never two at once: nothing here measures concurrency"
+        return {"most": 1, "claim": "not measured", "because": why}
+    return {"most": None, "claim": "not measured", "because": "no timed request"}
+
+
+def _gates(gates: Sequence[Mapping[str, Any]], rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Each gate over a set of requests: fired, did not, could not; a gate that never fired is unproven."""
+    found = []
+    for name in GATES:
+        mine = [gate for gate in gates if gate["gate"] == name]
+        fired = sum(gate["fired"] is True for gate in mine)
+        silent = sum(gate["fired"] is False for gate in mine)
+        if not mine or not rows:
+            state = "no request to judge"
+        elif fired:
+            state = "fired"
+        elif silent:
+            state = "never fired in this data set: unproven"
+        else:
+            state = "could not fire"
+        found.append(
+            {
+                "gate": name,
+                "state": state,
+                "fired": fired,
+                "not_fired": silent,
+                "could_not": len(mine) - fired - silent,
+                "because": next((gate["why"] for gate in mine if gate["fired"] is None), None),
+                "bound": mine[0]["bound"] if mine else None,
+                "invalidates": mine[0]["invalidates"] if mine else None,
+            }
+        )
+    return found
+
+
+def _comparability(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What differs between the loads whose rates stand beside each other."""
+    lengths = [row["prompt_length"] for load in loads for row in load["rows"] if row["prompt_length"]]
+    differences = []
+    if len(loads) > 1:
+        for name in ("version", "context", "method", "depth"):
+            values = {str(load["controls"][name]) for load in loads}
+            if len(values) > 1:
+                differences.append({"what": name, "values": sorted(values)})
+        if len({load["engine"] for load in loads}) > 1:
+            differences.append({"what": "engine", "values": sorted({load["engine"] for load in loads})})
+    return {
+        "prompt_lengths": _lengths(lengths),
+        "differences": differences,
+        "one_knob": len(differences) <= 1 if len(loads) > 1 else None,
+    }
+
+
+# -- the screen -------------------------------------------------------------------------------------------------------
+
+
+def _answer(document: dict[str, Any], wanted: Sequence[Mapping[str, Any]]) -> Answer:
+    loads = document["loads"]
+    rows = [(load, row) for load in loads for row in load["rows"]]
+    windows = [load for load in loads if load["windows"]]
+    cited = [line for _, row in rows for line in row["evidence"]]
+    cited += [line for load in loads for one in load["exceptions"] for line in one["evidence"]]
+    cited += [line for load in windows for line in load["windows"]["evidence"]]
+    cited = list(dict.fromkeys(cited))
+    notes = _notes(document)
+    if not rows:
+        if windows:
+            verdict = "No measurement: the log has only averages over windows, which are no rates of a request."
+            return Answer(document, verdict, tuple(notes), _windowed(windows), tuple(cited), _next(document), code=0)
+        verdict = (
+            "Not measured: no request of these loads was timed." if wanted else "No model load shows in this evidence."
+        )
+        return Answer(document, verdict, code=3)
+    good = sum(row["decode_is_measurement"] for _, row in rows)
+    missed = sum(len(load["exceptions"]) for load in loads)
+    verdict = f"{good} of {len(rows)} decode rates are measurements"
+    if len(rows) == 1:
+        verdict = f"The one decode rate is {'a measurement' if good else NO_MEASUREMENT}"
+    verdict += f"; {count(missed, 'request')} ended without one." if missed else "."
+    sections = [_cells(loads), _table(rows), _gate_table(document["gates"]), *_windowed(windows)]
+    return Answer(document, verdict, tuple(notes), tuple(sections), tuple(cited), _next(document))
+
+
+def _cells(loads: Sequence[Mapping[str, Any]]) -> Section:
+    return Section(
+        "By load",
+        ("#>", "model", "decode tok/s>", "n>", "spread>", "CV>", "prefill tok/s>", "n>", "foreign (gauge)>"),
+        tuple(
+            (
+                str(load["number"]),
+                load["name"],
+                _rate(load["decode"]["median"]),
+                str(load["decode"]["n"]),
+                _rate(load["decode"]["spread"]),
+                _share(load["decode"]["cv"]),
+                _rate(load["prefill"]["median"]),
+                str(load["prefill"]["n"]),
+                _share(load["foreign"]["highest"], 0),
+            )
+            for load in loads
+            if load["rows"]
+        ),
+        note="Medians of the rows that are measurements; spread is largest less smallest.",
+    )
+
+
+def _table(rows: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Section:
+    # what is none comes first: that is what an operator has to see
+    order = sorted(rows, key=lambda pair: pair[1]["decode_is_measurement"] and pair[1]["prompt_is_measurement"])
+    shown = order[:SHOWN]
+    note = f"{len(rows) - len(shown)} more rows in the JSON" if len(rows) > len(shown) else ""
+    return Section(
+        "Rows",
+        ("#>", "task>", "decode>", "acceptance>", "prefill>", ""),
+        tuple(
+            (
+                str(load["number"]),
+                "" if row["task"] is None else str(row["task"]),
+                _rate(row["decode_per_s"]),
+                "no drafts" if row["speculates"] is False else _share(row["acceptance"]) or "?",
+                _rate(row["prompt_per_s"]),
+                _reasons(row),
+            )
+            for load, row in shown
+        ),
+        note=note,
+    )
+
+
+def _reasons(row: Mapping[str, Any]) -> str:
+    parts = []
+    if not row["decode_is_measurement"]:
+        parts.append(f"{NO_MEASUREMENT} ({'; '.join(row['decode_why'])})")
+    only = [why for why in row["prompt_why"] if why not in row["decode_why"]]
+    if only:
+        parts.append(f"prefill {NO_MEASUREMENT} ({'; '.join(only)})")
+    return "; ".join(parts)
+
+
+def _gate_table(gates: Sequence[Mapping[str, Any]]) -> Section:
+    return Section(
+        "Gates",
+        ("gate", "fired>", "not>", "could not>", ""),
+        tuple(
+            (
+                gate["gate"],
+                str(gate["fired"]),
+                str(gate["not_fired"]),
+                str(gate["could_not"]),
+                gate["because"] if gate["state"] == "could not fire" else gate["state"] if not gate["fired"] else "",
+            )
+            for gate in gates
+        ),
+    )
+
+
+def _windowed(loads: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
+    if not loads:
+        return ()
+    return (
+        Section(
+            "Averages over windows: no rates, not used",
+            ("#>", "windows>", "prompt>", "CV>", "generation>", "CV>"),
+            tuple(
+                (
+                    str(load["number"]),
+                    str(load["windows"]["count"]),
+                    _rate(load["windows"]["prompt_mean"], 2),
+                    _share(load["windows"]["prompt_cv"]),
+                    _rate(load["windows"]["generated_mean"], 2),
+                    _share(load["windows"]["generated_cv"]),
+                )
+                for load in loads
+            ),
+        ),
+    )
+
+
+def _rate(value: float | None, places: int = 1) -> str:
+    return "" if value is None else f"{value:.{places}f}"
+
+
+def _share(value: float | None, places: int = 1) -> str:
+    return "" if value is None else f"{100 * value:.{places}f} %"
+
+
+def _notes(document: Mapping[str, Any]) -> list[str]:
+    notes = []
+    lengths = document["comparability"]["prompt_lengths"]
+    if lengths and not lengths["comparable"]:
+        more = f" (+{100 * lengths['difference']:.0f} %)" if lengths["difference"] < 2 else ""
+        notes.append(
+            f"Prompts of {lengths['shortest']} to {lengths['longest']} tokens{more}: "
+            "their prefill rates are not of the same work."
+        )
+    differences = [one["what"] for one in document["comparability"]["differences"]]
+    if len(differences) == 1:
+        notes.append(f"The loads differ in {differences[0]}, beside their models.")
+    elif differences:
+        notes.append(f"The loads differ in {', '.join(differences)}: none of these alone explains a difference.")
+    notes.extend(
+        f"Load {load['number']}: {load['concurrency']['because']}."
+        for load in document["loads"]
+        if len(load["rows"]) > 1 and load["concurrency"]["claim"] == "not measured"
+    )
+    for load in document["loads"]:
+        for one in load["exceptions"][:3]:
+            task = "" if one["task"] is None else f" task {one['task']}"
+            notes.append(f"Load {load['number']}{task} {one['what']}: {one['why']}.")
+    return notes
+
+
+def _next(document: Mapping[str, Any]) -> str:
+    rows = [row for load in document["loads"] for row in load["rows"]]
+    if any("no acceptance rate" in row["decode_why"] for row in rows):
+        return "Log the acceptance beside the timings, or run with speculation off, and measure again."
+    if any(why.startswith("load time") for row in rows for why in row["decode_why"]):
+        return "Warm the model with one request that is not counted, and see that nothing evicts it meanwhile."
+    if any(row["cached_tokens"] for row in rows):
+        return "Put a nonce in front of each prompt, so that no cache answers a part of it."
+    if rows and max(load["decode"]["n"] for load in document["loads"]) < 3:
+        return "Repeat each cell at least three times: one run has no spread."
+    if any(gate["state"] == "could not fire" for gate in document["gates"]):
+        return "Gates that could not fire prove nothing: log what they need."
+    return ""

@@ -1,0 +1,376 @@
+"""Whether a throughput is a measurement: the trap of two eval times, gates that never fired, caches, company."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking_loads import FIXTURES, asked, case_of, case_text, screen
+
+from forensics.ask_validity import validity
+from forensics.question import check_header, load_questions
+
+BEGIN = datetime(2026, 9, 18, 8, 0, tzinfo=UTC)
+
+
+def entry(seconds: float, line: str, pid: int, unit: str) -> str:
+    """A line in the journal of a unit."""
+    return json.dumps(
+        {
+            "__REALTIME_TIMESTAMP": str(int((BEGIN + timedelta(seconds=seconds)).timestamp() * 1_000_000)),
+            "_BOOT_ID": "0000000000000000000000000000b007",
+            "_HOSTNAME": "box",
+            "_PID": str(pid),
+            "_SYSTEMD_UNIT": unit,
+            "_SYSTEMD_INVOCATION_ID": f"{pid:032x}",
+            "_TRANSPORT": "stdout",
+            "MESSAGE": line,
+        }
+    )
+
+
+def beginning(model: str, *more: str) -> list[tuple[float, str]]:
+    """A load with all of its layers on the card, ready after ten seconds."""
+    lines = [
+        "ggml_cuda_init: found 1 CUDA devices (Total VRAM: 143155 MiB):",
+        f"srv    load_model: loading model '/srv/models/{model}.gguf'",
+        "load_tensors: offloaded 66/66 layers to GPU",
+        *more,
+    ]
+    return [*((number / 10, line) for number, line in enumerate(lines)), (10.0, "srv  llama_server: model loaded")]
+
+
+DRAFTING = (
+    "spec common_specu: adding speculative implementation 'draft-mtp'",
+    "spec common_specu: - n_max=6, n_min=0, p_min=0.00, n_embd=5120, backend_sampling=1",
+)
+PLAIN = ("spec common_specu: no implementations specified for speculative decoding",)
+
+
+def request(
+    task: int,
+    begun: float,
+    decode: float,
+    prefill: float = 1000.0,
+    *,
+    tokens: int = 1000,
+    prompt: int = 1000,
+    cached: int = 0,
+    drafts: tuple[int, int] | None = None,
+    stop: str = "",
+) -> list[tuple[float, str]]:
+    """The lines of one request that is launched at a second; its times follow from its tokens and rates."""
+    about = f"id  0 | task {task} |"
+    prompt_s, decode_s = prompt / prefill, tokens / decode if decode else 0.0
+    over = begun + prompt_s + decode_s
+    per_s = f"{decode:8.2f}" if decode else "     inf"
+    before = f"{1000 * prompt_s:11.2f} ms / {prompt:5} tokens (    1.00 ms per token, {prefill:8.2f} tokens per second)"
+    after = f"{1000 * decode_s:11.2f} ms / {tokens:5} tokens (    1.00 ms per token, {per_s} tokens per second)"
+    lines = [
+        (begun, f"slot launch_slot_: {about} processing task, is_child = 0"),
+        (
+            begun,
+            f"slot   operator(): {about} new prompt, n_ctx_slot = 9, n_keep = 0, task.n_tokens = {prompt + cached}",
+        ),
+        (begun, f"slot   operator(): {about} cached n_tokens = {cached}, memory_seq_rm [{cached}, end)"),
+        *([(over, f"slot process_toke: {about} stopped by {stop}")] if stop else []),
+        (over, f"slot print_timing: {about} prompt eval time = {before}"),
+        (over, f"slot print_timing: {about}        eval time = {after}"),
+    ]
+    if drafts:
+        counts = f"({drafts[0]:5} accepted / {drafts[1]:5} generated)"
+        lines.append((over, f"slot print_timing: {about} draft acceptance = {drafts[0] / drafts[1]:.5f} {counts}"))
+    return [*lines, (over, f"slot      release: {about} stop processing: n_tokens = {prompt + tokens}, truncated = 0")]
+
+
+def journal(*lines: tuple[float, str], pid: int = 100, unit: str = "llm.service") -> str:
+    return "".join(entry(seconds, f"{clock(seconds)} I {line}", pid, unit) + "\n" for seconds, line in lines)
+
+
+def clock(seconds: float) -> str:
+    micro = round(seconds * 1_000_000) + 1_000_000
+    minutes, rest = divmod(micro, 60_000_000)
+    return f"{minutes}.{rest // 1_000_000:02}.{rest // 1000 % 1000:03}.{rest % 1000:03}"
+
+
+def judged(folder: Path, text: str) -> tuple[Any, dict[str, Any]]:
+    answer, loads = asked(case_text(folder, text), validity)
+    return answer, loads
+
+
+# -- never without acceptance (SP-5) -----------------------------------------------------------------------------------
+
+
+def test_a_decode_rate_without_acceptance_is_no_measurement(tmp_path: Path) -> None:
+    log = journal(
+        *beginning("prod", *DRAFTING),
+        *request(1, 20, 129.7, drafts=(614, 1000)),
+        *request(2, 40, 89.8),
+        *request(3, 60, 166.0, drafts=(577, 600)),
+    )
+    connection = case_text(tmp_path, log)
+    answer, loads = asked(connection, validity)
+    rows = loads["1"]["rows"]
+    assert [
+        (row["decode_per_s"], row["acceptance"], row["decode_is_measurement"], row["decode_why"]) for row in rows
+    ] == [
+        (129.7, 0.614, True, []),
+        (89.8, None, False, ["no acceptance rate"]),
+        (166.0, 0.961667, False, ["96 % of drafts accepted: text that repeats"]),
+    ]
+    assert answer.verdict == "1 of 3 decode rates are measurements."
+    assert re.search(
+        r"1\s+2\s+89\.8\s+\?\s+1000\.0\s+not a measurement \(no acceptance rate\)", screen(connection, answer)
+    )
+
+
+def test_a_load_that_provably_does_not_speculate_needs_no_acceptance(tmp_path: Path) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4))
+    _, loads = judged(tmp_path, log)
+    row = loads["1"]["rows"][0]
+    assert (row["acceptance"], row["speculates"], row["decode_is_measurement"]) == (None, False, True)
+
+
+# -- which line is which (BV-1, BV-2, BV-15) ---------------------------------------------------------------------------
+
+
+def test_a_decode_rate_is_never_read_from_the_prompt_eval_time() -> None:
+    text = (FIXTURES / "spec-refutation-router" / "router.log").read_text("utf-8")
+    naive = re.search(r"eval time =[^,]*, +([\d.]+) tokens per second", text)
+    assert naive is not None
+    assert naive[1] == "38.80"  # what a pattern for `eval time` finds first
+    _, loads = asked(case_of(FIXTURES / "spec-refutation-router"), validity)
+    row = loads["prod"]["rows"][0]
+    assert (row["decode_per_s"], row["prompt_per_s"]) == (109.8, 38.8)
+
+
+def test_counters_of_responses_that_no_reader_gives_are_said_to_be_missing() -> None:
+    answer, _ = asked(case_of(FIXTURES / "spec-refutation-router"), validity)
+    assert [one["what"] for one in answer.document["not_measured"]] == ["response counters", "treatment"]
+
+
+def test_a_decode_window_of_no_width_has_no_rate(tmp_path: Path) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 0.0, tokens=1))
+    _, loads = judged(tmp_path, log)
+    row = loads["1"]["rows"][0]
+    assert (row["decode_per_s"], row["decode_why"]) == (None, ["a window of no width has no rate"])
+
+
+def test_an_answer_cut_below_a_quarter_of_the_tokens_asked_for_is_no_measurement(tmp_path: Path) -> None:
+    log = journal(
+        *beginning("plain", *PLAIN),
+        *request(1, 20, 44.4, tokens=90, stop="EOS, n_gen = 90, n_predict = 400"),
+        *request(2, 40, 44.4, tokens=400, stop="limit, n_gen = 400, n_predict = 400"),
+    )
+    _, loads = judged(tmp_path, log)
+    assert [row["decode_why"] for row in loads["1"]["rows"]] == [["only 90 of 400 tokens"], []]
+
+
+# -- gates (BV-3) ------------------------------------------------------------------------------------------------------
+
+
+def router(port: int, alias: str, at: float, ready: float, *more: str) -> list[tuple[float, str, int | None]]:
+    """A router begins a child: what the router says of it, and what the child says."""
+    return [
+        (at, f"srv          load: spawning server instance with name={alias} on port {port}", None),
+        (at, "srv          load: spawning server instance with args:", None),
+        *(
+            (at, f"srv          load:   {word}", None)
+            for word in ("/usr/local/bin/llama-server", "--port", str(port), *more)
+        ),
+        (at + 0.1, f"srv    load_model: loading model '/srv/models/{alias}.gguf'", port),
+        (at + 0.2, "load_tensors: offloaded 66/66 layers to GPU", port),
+        (at + 0.3, "spec common_specu: no implementations specified for speculative decoding", port),
+        (ready, "srv  llama_server: model loaded", port),
+    ]
+
+
+def routed(lines: list[tuple[float, str, int | None]]) -> str:
+    """The journal of a router: each line of a child behind its port."""
+    begun = [(0.0, "srv  llama_server: initializing ...", None)]
+    return "".join(
+        entry(seconds, f"{'' if port is None else f'[{port}] '}{clock(seconds)} I {line}", 4700, "router.service")
+        + "\n"
+        for seconds, line, port in sorted(begun + lines, key=lambda one: one[0])
+    )
+
+
+def test_54_cells_lose_three_to_the_load_gate_and_three_to_exceptions(tmp_path: Path) -> None:
+    lines = router(40000, "embedder", 1, 2, "--embedding")
+    for model in range(9):
+        port, at = 41001 + model, 100.0 + 1000 * model
+        # three of the nine are loaded by the request that is measured first
+        lines += router(port, f"model-{model}", at, at + 37.7)
+        first = at + 37.8 if model < 3 else at + 60
+        for run in range(6):
+            begun = first + 60 * run
+            measured = request(run, begun, 44.4, stop="EOS")
+            if model in {3, 4, 5} and run == 5:
+                cancelled = f"srv          stop: cancel task, id_task = {run}"
+                measured = [measured[0], (begun + 1, cancelled), (begun + 1, measured[-1][1])]
+            lines += [(seconds, line, port) for seconds, line in measured]
+        lines.append((at + 900, f"srv        unload: unloading model instance name=model-{model}", None))
+        lines.append((at + 901, f"srv           run: instance name=model-{model} exited with status 0", None))
+    answer, loads = judged(tmp_path, routed(lines))
+    rows = [row for load in answer.document["loads"] for row in load["rows"]]
+    exceptions = [one for load in answer.document["loads"] for one in load["exceptions"]]
+    assert (len(rows) + len(exceptions), sum(row["decode_is_measurement"] for row in rows)) == (54, 48)
+    assert [(one["gate"], one["fired"], one["state"]) for one in answer.document["gates"]] == [
+        ("load time", 3, "fired"),
+        ("length limit", 0, "never fired in this data set: unproven"),
+        ("empty answer", 0, "never fired in this data set: unproven"),
+        ("not on the card", 0, "never fired in this data set: unproven"),
+        ("embedding model", 0, "never fired in this data set: unproven"),
+        ("foreign load", 0, "never fired in this data set: unproven"),
+    ]
+    assert [(one["what"], one["why"]) for one in exceptions] == [
+        ("cancelled", "the client went away, or stopped it")
+    ] * 3
+    assert loads["model-0"]["rows"][0]["decode_why"] == ["load time gate: it waited for its model to load, 37.7 s"]
+    assert answer.verdict == "48 of 51 decode rates are measurements; three requests ended without one."
+
+
+def test_a_gate_that_could_not_fire_is_not_one_that_did_not(tmp_path: Path) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4))
+    answer, _ = judged(tmp_path, log)
+    told = {one["gate"]: (one["state"], one["because"]) for one in answer.document["gates"]}
+    assert told["embedding model"] == ("could not fire", "no embedding model in this evidence")
+    assert told["length limit"] == ("could not fire", "no line says why it stopped")
+    assert told["not on the card"] == ("never fired in this data set: unproven", None)
+
+
+@pytest.mark.parametrize(
+    ("gate", "lines"),
+    [
+        ("length limit", request(1, 20, 44.4, stop="limit, n_gen = 1000, n_predict = 1000")),
+        ("empty answer", request(1, 20, 0.0, tokens=0)),
+        ("not on the card", [(19.0, ""), *request(1, 20, 44.4)]),
+    ],
+    ids=["length limit", "empty answer", "not on the card"],
+)
+def test_each_gate_can_fire(tmp_path: Path, gate: str, lines: list[tuple[float, str]]) -> None:
+    began = beginning("plain", *PLAIN)
+    if gate == "not on the card":
+        began = [(at, line.replace("66/66", "60/66")) for at, line in began]
+    answer, _ = judged(tmp_path, journal(*began, *lines))
+    assert [one["gate"] for one in answer.document["gates"] if one["fired"]] == [gate]
+
+
+# -- caches and prompts (BV-4, BV-5) -----------------------------------------------------------------------------------
+
+
+def test_a_prompt_that_a_cache_answered_in_part_has_no_prefill_rate(tmp_path: Path) -> None:
+    log = journal(
+        *beginning("plain", *PLAIN),
+        *request(1, 20, 44.4, 2100.0, prompt=13473),
+        *request(2, 60, 44.4, 3100.0, prompt=473, cached=13000),
+    )
+    _, loads = judged(tmp_path, log)
+    told = loads["1"]
+    assert [(row["prompt_is_measurement"], row["prompt_why"]) for row in told["rows"]] == [
+        (True, []),
+        (False, ["13000 tokens came from a cache"]),
+    ]
+    assert (told["prefill"]["n"], told["prefill"]["median"]) == (1, 2100.0)
+    assert told["decode"]["n"] == 2
+
+
+def test_prompts_of_5464_and_4373_tokens_are_not_the_same_work(tmp_path: Path) -> None:
+    log = journal(
+        *beginning("plain", *PLAIN),
+        *request(1, 20, 44.4, 7766.0, prompt=5464),
+        *request(2, 60, 44.4, 7100.0, prompt=4373),
+    )
+    answer, _ = judged(tmp_path, log)
+    assert answer.document["comparability"]["prompt_lengths"] == {
+        "shortest": 4373,
+        "longest": 5464,
+        "difference": 0.249485,
+        "comparable": False,
+    }
+    assert answer.about[0] == ("Prompts of 4373 to 5464 tokens (+25 %): their prefill rates are not of the same work.")
+
+
+# -- spread and company (BV-7, BV-9, BV-10, BV-14) ---------------------------------------------------------------------
+
+
+def test_a_statistic_says_what_it_is_and_of_how_many(tmp_path: Path) -> None:
+    log = journal(
+        *beginning("plain", *PLAIN),
+        *(line for task in range(3) for line in request(task, 20 + 40 * task, 109.7 + task / 10)),
+    )
+    _, loads = judged(tmp_path, log)
+    assert loads["1"]["decode"] == {
+        "n": 3,
+        "statistic": "median of 3",
+        "median": 109.8,
+        "mean": 109.8,
+        "spread": 0.2,
+        "cv": 0.000911,
+    }
+
+
+@pytest.mark.parametrize(("begin", "share"), [(26.1, 0.39), (22.8, 0.72)], ids=["39 %", "72 %"])
+def test_what_else_ran_is_shown_as_a_gauge_and_invalidates_nothing(tmp_path: Path, begin: float, share: float) -> None:
+    # ten seconds of one unit's request, and another unit's request that outlasts it
+    log = journal(*beginning("a", *PLAIN), *request(1, 20, 111.1111, tokens=1000), pid=100, unit="a.service") + journal(
+        *beginning("b", *PLAIN), *request(1, begin, 50.0, tokens=1000), pid=200, unit="b.service"
+    )
+    answer, loads = judged(tmp_path, log)
+    row = loads["a.service"]["rows"][0]
+    assert (row["foreign_share"], row["decode_is_measurement"]) == (pytest.approx(share, abs=1e-4), True)
+    assert loads["a.service"]["foreign"]["is"] == "a gauge of what else ran, not of what it cost"
+    assert "foreign (gauge)" in screen(case_text(tmp_path, log), answer, width=120)
+
+
+def test_eight_requests_one_after_another_measure_no_concurrency(tmp_path: Path) -> None:
+    log = journal(
+        *beginning("plain", *PLAIN), *(line for task in range(8) for line in request(task, 20 + 30 * task, 44.4))
+    )
+    answer, loads = judged(tmp_path, log)
+    assert loads["1"]["concurrency"] == {
+        "most": 1,
+        "claim": "not measured",
+        "because": "eight requests, never two at once: nothing here measures concurrency",
+    }
+    assert answer.about == ("Load 1: eight requests, never two at once: nothing here measures concurrency.",)
+
+
+def test_requests_that_overlap_are_seen_beside_each_other(tmp_path: Path) -> None:
+    lines = sorted([*request(1, 20, 100.0), *request(2, 25, 100.0), *request(3, 90, 100.0)], key=lambda one: one[0])
+    _, loads = judged(tmp_path, journal(*beginning("plain", *PLAIN), *lines))
+    assert [row["others"] for row in loads["1"]["rows"]] == [1, 1, 0]
+    assert loads["1"]["concurrency"]["because"] == "2 of 3 requests ran beside another"
+
+
+def test_averages_over_windows_are_no_rates(tmp_path: Path) -> None:
+    head = "(APIServer pid=1) INFO 09-12 08:10:"
+    log = f"{head}00 [api_utils.py:273] non-default args: {{'model': '/srv/models/Qwen3-8B'}}\n" + "".join(
+        f"{head}{10 + number} [loggers.py:273] Engine 000: Avg prompt throughput: {prompt} tokens/s, "
+        "Avg generation throughput: 31.4 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.0%, "
+        "Prefix cache hit rate: 0.0%\n"
+        for number, prompt in enumerate((1.5, 1.5, 1.5, 1.5, 4.0))
+    )
+    answer, loads = judged(tmp_path, log)
+    windows = loads["1"]["windows"]
+    assert (windows["prompt_mean"], windows["prompt_cv"], windows["measurement"]) == (2.0, 0.559017, False)
+    assert loads["1"]["rows"] == []
+    assert answer.verdict == (
+        "No measurement: the log has only averages over windows, which are no rates of a request."
+    )
+
+
+def test_a_log_without_timings_is_not_measured(tmp_path: Path) -> None:
+    answer, _ = judged(tmp_path, journal(*beginning("plain", *PLAIN)))
+    assert (answer.code, answer.verdict) == (3, "Not measured: no request of these loads was timed.")
+
+
+@pytest.mark.parametrize("name", ["validity_rows", "validity_gates", "validity_windows", "validity_exceptions"])
+def test_the_header_of_a_view_names_its_columns(name: str) -> None:
+    connection = case_of(FIXTURES / "spec-refutation-router")
+    found = next(question for question in load_questions() if question.name == name)
+    assert check_header(connection, found) == []

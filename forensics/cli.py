@@ -191,6 +191,8 @@ def check(
 
 def _answer(ask: Ask, answer: Answer, output: Format) -> None:
     """Print the answer to a question, and exit with its code."""
+    for path, text in answer.exports:
+        _write(path, text)
     if output is Format.JSON:
         typer.echo(answer_json(ask, answer))
     elif output is Format.MD:
@@ -225,6 +227,14 @@ def diff_loads(
         opened = [open_evidence([side], None, tz=tz, patterns=patterns, quiet=quiet) for side in (before, after)]
         sides = [(one.connection, pick(one.connection, None)) for one in opened]
     _answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], opened[0].catalogue, at), output)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+    typer.echo(f"forensics: wrote {path}", err=True)
 
 
 def _moment(at: str) -> tuple[str, int | None]:

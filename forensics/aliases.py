@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from forensics.amounts import clock
@@ -49,6 +50,13 @@ class Aliases:
     def legend(self) -> tuple[Cited, ...]:
         """Where each alias points to."""
         return tuple(self._cited(name, mapping(self.evidence, identifier)) for identifier, name in self.names.items())
+
+    def cited(self, identifiers: Iterable[str]) -> tuple[Cited, ...]:
+        """Where some evidence points to, in its order; what has no name yet gets one."""
+        return tuple(
+            self._cited(self.names.get(identifier) or self._name(identifier), mapping(self.evidence, identifier))
+            for identifier in identifiers
+        )
 
     def _cited(self, alias: str, cited: Document) -> Cited:
         place = label(cited, "source") or "not in this document"

@@ -18,6 +18,7 @@ from rich.text import Text
 from .explain import evidence as evidence_of
 from .report_json import render_json
 from .safe import for_markdown, for_terminal, visible
+from .window import Window
 
 __all__ = ["Answer", "Ask", "Option", "Question", "Section", "answer_json", "answer_markdown", "answer_table"]
 
@@ -67,6 +68,11 @@ class Ask:
         cursor = self.connection.execute(sql, list(parameters))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    @property
+    def window(self) -> Window | None:
+        """The span asked for, or None if none was."""
+        return Window.of(self.around_us, self.since_us, self.until_us)
 
     def wants(self, load_id: str | None) -> bool:
         """Whether a load is among those asked for."""

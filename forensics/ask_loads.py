@@ -64,8 +64,4 @@ def loads(ask: Ask) -> Answer:
 
 def _inside(ask: Ask, begun: int | None, ended: int | None) -> bool:
     """Whether a load's life touches the span asked for; a load without times always does."""
-    if begun is None:
-        return True
-    since = ask.since_us if ask.since_us is not None else ask.around_us
-    until = ask.until_us if ask.until_us is not None else ask.around_us
-    return (until is None or begun <= until) and (since is None or ended is None or ended >= since)
+    return ask.window is None or ask.window.touches(begun, ended)

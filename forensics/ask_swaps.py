@@ -77,12 +77,7 @@ def swaps(ask: Ask) -> Answer:
 
 
 def _inside(ask: Ask, row: dict[str, Any]) -> bool:
-    begun, until = row["begun_us"], row["until_us"]
-    if begun is None:
-        return True
-    since = ask.since_us if ask.since_us is not None else ask.around_us
-    end = ask.until_us if ask.until_us is not None else ask.around_us
-    return (end is None or begun <= end) and (since is None or until >= since)
+    return ask.window is None or ask.window.touches(row["begun_us"], row["until_us"])
 
 
 def _unit(ask: Ask, row: dict[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .answer import Option, Question
+from .ask_crashes import crashes
 from .ask_kv import kv
 from .ask_loads import loads
 from .ask_spec import spec
@@ -12,6 +13,7 @@ from .ask_validity import validity
 __all__ = ["OPTIONS", "QUESTIONS"]
 
 QUESTIONS: dict[str, tuple[Question, str]] = {
+    "crashes": (crashes, "Tell why loads failed: one failure per root, what followed, what the host says."),
     "kv": (kv, "List cache pools over starts: what the figures mean, what changed with them, what was refused."),
     "loads": (loads, "List the model loads: when each began, got ready and ended, and how."),
     "swaps": (swaps, "Tell which models took each other's place, how often, at what cost, and what would stop it."),

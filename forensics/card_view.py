@@ -48,6 +48,8 @@ class Row(NamedTuple):
     basis: str
     evidence: str
     note: str
+    cited: tuple[str, ...] = ()
+    """Ids of all lines behind it; `evidence` names the first few."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def card_view(document: Document, load: Document, device: Document, aliases: Ali
                 "",
                 evidence,
                 signed_span(bounds(device, "unexplained")),
+                tuple(texts(device, "measured_evidence")),
             )
         )
         if growth := size(device, "growth"):
@@ -165,6 +168,7 @@ def item_row(item: Document, aliases: Aliases) -> Row:
         basis,
         aliases.of(texts(item, "evidence"), limit=4),
         ", ".join(filter(None, notes)),
+        tuple(texts(item, "evidence")),
     )
 
 

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import duckdb
 
+from . import __version__
 from .catalogue import Catalogue
 from .lives import Owned, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
-from .records import Block, CardSamples, HolderSamples, Source, read_inputs
+from .records import Block, CardSamples, HolderSamples, Options, Problem, Source, read_inputs
+from .regexes import PATIENCE_S
 from .scan import Line, ScanCounts, Scanner
-from .schema import TABLES, arrow_table, ddl
+from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
+from .twins import count_once
 
 __all__ = ["Evidence", "read_evidence", "store"]
 
@@ -27,12 +30,15 @@ class Evidence:
 
     catalogue: Catalogue
     sources: list[Source] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """What the analysis met that is no source's."""
     ownership: Ownership = field(default_factory=Ownership)
     telemetry: Telemetry = field(default_factory=Telemetry)
     joins: dict[int, Join] = field(default_factory=dict)
     counts: dict[str, ScanCounts] = field(default_factory=dict)
     measured: Measured = field(default_factory=Measured)
-    at_us: int | None = None
+    inputs: tuple[str, ...] = ()
+    tz_us: int | None = None
 
 
 def read_evidence(
@@ -40,8 +46,8 @@ def read_evidence(
     catalogue: Catalogue,
     *,
     tz_us: int | None = None,
-    at_us: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    options: Options | None = None,
 ) -> Evidence:
     """Read inputs and give each line to its owner.
 
@@ -49,15 +55,15 @@ def read_evidence(
         inputs: Files and folders; `-` is standard input.
         catalogue: Programs and patterns.
         tz_us: Offset of printed telemetry times from UTC, if the user knows it.
-        at_us: A moment that is asked for.
         on_progress: Called with bytes read and bytes in all.
+        options: Bounds of the readers.
     """
     scanner = Scanner(catalogue)
-    evidence = Evidence(catalogue, at_us=at_us)
+    evidence = Evidence(catalogue, inputs=tuple(str(one) for one in inputs), tz_us=tz_us)
     lines: list[Line] = []
     cards: list[CardSamples] = []
     holders: list[HolderSamples] = []
-    for piece in read_inputs(inputs, on_progress=on_progress):
+    for piece in read_inputs(inputs, on_progress=on_progress, options=options):
         if isinstance(piece, Block):
             lines.extend(scanner.scan(piece))
         elif isinstance(piece, CardSamples):
@@ -67,7 +73,24 @@ def read_evidence(
         else:
             evidence.sources.append(piece)
     evidence.counts = scanner.counts
-    evidence.ownership = assign(lines, catalogue)
+    evidence.problems = [
+        Problem(
+            one.where,
+            "loss",
+            f"the expression took longer than {PATIENCE_S:g} s on {one.slow} line{'s' if one.slow > 1 else ''}"
+            + (f" and was not tried on {one.skipped} more" if one.skipped else ""),
+            "repeats inside repeats take that long; make it plainer",
+            count=one.slow + one.skipped,
+        )
+        for one in catalogue.slow()
+    ]
+    copies = _copies(evidence.sources)
+    lines = [one for one in lines if one.source not in copies]
+    cards = [one for one in cards if one.source.name not in copies]
+    holders = [one for one in holders if one.source.name not in copies]
+    for name in copies:
+        evidence.counts.pop(name, None)
+    evidence.ownership = assign(count_once(lines, evidence.sources, evidence.counts), catalogue)
     evidence.telemetry = gather(cards, holders)
     processes = evidence.ownership.processes
     known = [*(one.zone_known for one in cards), *(one.zone_known for one in holders)]
@@ -75,8 +98,20 @@ def read_evidence(
     infer_zone(evidence.telemetry, processes, tz_us, zone_known)
     evidence.joins = join_processes(evidence.telemetry, processes, catalogue)
     anchor(processes, evidence.telemetry, catalogue, evidence.joins)
-    evidence.measured = measure(evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue, evidence.at_us)
+    evidence.measured = measure(evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue)
     return evidence
+
+
+def _copies(sources: Sequence[Source]) -> set[str]:
+    """Names of sources whose bytes another one has too: read twice, each of their loads would count twice."""
+    first: dict[tuple[str, int], str] = {}
+    copies: set[str] = set()
+    for source in sources:
+        key = (source.digest.root, source.digest.size)
+        if source.digest.size and first.setdefault(key, source.name) != source.name:
+            copies.add(source.name)
+            source.problems.append(Problem(source.name, "note", f"it has the same bytes as {first[key]}: read once"))
+    return copies
 
 
 def line_id(line: Line, roots: dict[str, str]) -> str:
@@ -84,9 +119,9 @@ def line_id(line: Line, roots: dict[str, str]) -> str:
     return "E" + content_id(roots.get(line.source, line.source), line.offset)
 
 
-def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection) -> None:
-    """Write all tables of a case."""
-    connection.execute(ddl())
+def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments: bool = False) -> None:
+    """Write all tables of a case; with comments on tables and columns if it is to be kept."""
+    connection.execute(f"BEGIN; {ddl(comments=comments)} COMMIT")
     for name, rows in _rows(evidence).items():
         if rows:
             arrow = arrow_table(name, rows)
@@ -97,6 +132,14 @@ def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection) -> None:
 
 def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
+    rows["input"] = [{"number": number, "path": path} for number, path in enumerate(evidence.inputs)]
+    rows["pattern_file"] = [{"name": name, "text": text} for name, text in evidence.catalogue.extra]
+    rows["about"] = [
+        {"name": "schema", "value": str(SCHEMA_VERSION)},
+        {"name": "program", "value": __version__},
+        {"name": "catalogue", "value": evidence.catalogue.digest},
+        {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
+    ]
     roots = {source.name: source.digest.root for source in evidence.sources}
     for source in evidence.sources:
         rows["source"].append(
@@ -108,16 +151,21 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "records": source.records,
             }
         )
-        rows["problem"].extend(
-            {
-                "source_id": source.name,
-                "severity": problem.severity,
-                "what": problem.what,
-                "remedy": problem.remedy,
-                "count": problem.count,
-            }
-            for problem in source.problems
+        rows["chunk"].extend(
+            {"source_id": source.name, "number": number, "digest": digest}
+            for number, digest in enumerate(source.digest.chunks)
         )
+    rows["problem"] = [
+        {
+            "source_id": problem.source,
+            "severity": problem.severity,
+            "what": problem.what,
+            "remedy": problem.remedy,
+            "count": problem.count,
+        }
+        for problems in (*(source.problems for source in evidence.sources), evidence.problems)
+        for problem in problems
+    ]
     for name, counts in evidence.counts.items():
         rows["scan_count"].append(
             {
@@ -143,8 +191,10 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
             }
             for one in counts.unread
         )
+    places = {(one.line.source, one.line.record): one.line for one in evidence.ownership.owned}
     for owned in evidence.ownership.owned:
-        _line_rows(rows, owned, roots)
+        carrier = places.get((owned.line.source, owned.line.carried_by if owned.line.carried_by is not None else -1))
+        _line_rows(rows, owned, roots, None if carrier is None else line_id(carrier, roots))
     _life_rows(rows, evidence, roots)
     for row in (
         *evidence.measured.devices,
@@ -158,7 +208,9 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     return rows
 
 
-def _line_rows(rows: dict[str, list[dict[str, object]]], owned: Owned, roots: dict[str, str]) -> None:
+def _line_rows(
+    rows: dict[str, list[dict[str, object]]], owned: Owned, roots: dict[str, str], carrier: str | None
+) -> None:
     line = owned.line
     event = line.matched.event
     identity = line_id(line, roots)
@@ -190,6 +242,7 @@ def _line_rows(rows: dict[str, list[dict[str, object]]], owned: Owned, roots: di
             "rule": owned.rule,
             "candidates": " ".join(one.load_id for one in owned.candidates) or None,
             "suspect": owned.suspect or None,
+            "carrier": carrier,
             "text": line.text,
         }
     )
@@ -233,6 +286,8 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                 "begun_us": process.first.time_us,
                 "ended_us": process.ended.time_us if process.ended else None,
                 "arguments": " ".join(process.arguments) or None,
+                "joined_by": join.by if join else None,
+                "join_scope": join.scope if join else None,
             }
         )
         for load in process.loads:
@@ -285,7 +340,7 @@ def _telemetry_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence
     for card in evidence.telemetry.cards:
         rows["card_sample"].extend(
             {
-                "line_id": telemetry_line_id(one.source, one.offset),
+                "line_id": telemetry_line_id(one),
                 "card_id": card_id(card),
                 "at_us": one.at_us,
                 "total_bytes": one.total,
@@ -301,7 +356,7 @@ def _telemetry_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence
     for holder in evidence.telemetry.holders:
         rows["holder_sample"].extend(
             {
-                "line_id": telemetry_line_id(one.source, one.offset),
+                "line_id": telemetry_line_id(one),
                 "card_id": card_id(holder.card),
                 "pid": holder.pid,
                 "name": holder.name,

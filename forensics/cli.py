@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from enum import StrEnum
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -13,24 +11,38 @@ from typing import Annotated, Any
 
 import duckdb
 import typer
-from dateutil import parser as dates
-from dateutil import tz as zones
 from rich.console import Console
 
-from . import __version__
+from . import __version__, cmd_case, cmd_formats
 from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
 from .asked import OPTIONS, QUESTIONS
-from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
+from .cli_trust import Opening, page_of, register
+from .cmd_options import (
+    Around,
+    CaseFile,
+    Inputs,
+    Patterns,
+    Quiet,
+    Since,
+    Unit,
+    Until,
+    WhichLoad,
+    WithEvidence,
+    Zone,
+    open_evidence,
+)
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
-from .explain import document, exit_code
-from .question import install, load_questions
+from .explain import NEEDS, document, exit_code
+from .opened import chosen_loads, parse_time, parse_window
 from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
+from .report_html import render_answer_html
 from .report_json import render_json
 from .report_markdown import render_markdown
 from .units import parse_quantity
+from .window import Window
 
 __all__ = ["app", "main"]
 
@@ -49,22 +61,10 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     MD = "md"
+    HTML = "html"
 
 
-Inputs = Annotated[
-    list[str] | None, typer.Argument(metavar="[INPUT]...", help="Files and folders; - is standard input.")
-]
 Output = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
-WhichLoad = Annotated[str | None, typer.Option("--load", help="A load: its number, id, model or unit.")]
-Zone = Annotated[
-    str | None, typer.Option("--tz", help="Zone of telemetry times that print none, such as Europe/Berlin.")
-]
-Around = Annotated[str | None, typer.Option("--around", help="A moment: look at the loads and lines around it.")]
-Since = Annotated[str | None, typer.Option("--since", help="Begin of the span to look at.")]
-Until = Annotated[str | None, typer.Option("--until", help="End of the span to look at.")]
-Unit = Annotated[str | None, typer.Option("--unit", help="Look at one unit only.")]
-WithEvidence = Annotated[bool, typer.Option("--evidence", help="Print the lines behind each number.")]
-Patterns = Annotated[list[Path] | None, typer.Option("--patterns", help="A pattern file of your own; may repeat.")]
 
 
 def _version(wanted: bool) -> None:
@@ -91,18 +91,27 @@ def explain_vram(
     self_report: Annotated[
         str | None, typer.Option("--self-report", help="What the service says it uses, with unit: 24.52GiB; or a file.")
     ] = None,
+    around: Around = None,
+    since: Since = None,
+    until: Until = None,
+    unit: Unit = None,
     output: Output = Format.TABLE,
     evidence: WithEvidence = False,
+    case: CaseFile = None,
     tz: Zone = None,
     patterns: Patterns = None,
+    quiet: Quiet = False,
 ) -> None:
     """Explain what each load holds on each card: items, basis, and the signed rest."""
     moment, at_us = _moment(at)
-    connection, catalogue = _open(inputs, tz, at_us, patterns)
+    needs = NEEDS if output is not Format.HTML else None
+    opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet, only=needs)
+    connection, catalogue = opened.connection, opened.catalogue
     report = _self_report(self_report)
-    only = _which(connection, load)
+    window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
+    only = chosen_loads(connection, wanted=load, unit=unit, window=window)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
-    _print(found, output, evidence, load)
+    _print(found, output, evidence, load, connection)
     raise typer.Exit(exit_code(found))
 
 
@@ -118,17 +127,20 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
         unit: Unit = None,
         output: Output = Format.TABLE,
         evidence: WithEvidence = False,
+        case: CaseFile = None,
         tz: Zone = None,
         patterns: Patterns = None,
+        quiet: Quiet = False,
         **extra: Any,
     ) -> None:
-        connection, _ = _open(inputs, tz, None, patterns)
+        connection = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet).connection
+        window = parse_window(around, since, until)
         ask = Ask(
             connection=connection,
-            loads=_which(connection, load),
-            around_us=None if around is None else _time(around),
-            since_us=None if since is None else _time(since),
-            until_us=None if until is None else _time(until),
+            loads=chosen_loads(connection, wanted=load, unit=unit, window=window),
+            around_us=None if around is None else parse_time(around, "--around"),
+            since_us=None if since is None else parse_time(since, "--since"),
+            until_us=None if until is None else parse_time(until, "--until"),
             unit=unit,
             evidence=evidence,
             extra=extra,
@@ -183,6 +195,8 @@ def _answer(ask: Ask, answer: Answer, output: Format) -> None:
         typer.echo(answer_json(ask, answer))
     elif output is Format.MD:
         typer.echo(answer_markdown(ask, answer))
+    elif output is Format.HTML:
+        typer.echo(render_answer_html(answer), nl=False)
     else:
         answer_table(ask, answer, Console(highlight=False))
     raise typer.Exit(answer.code)
@@ -196,72 +210,27 @@ def diff_loads(
     at: Annotated[str, typer.Option("--at", help="A moment of both loads: ready, last or asleep.")] = "last",
     output: Output = Format.TABLE,
     evidence: WithEvidence = False,
+    case: CaseFile = None,
     tz: Zone = None,
     patterns: Patterns = None,
+    quiet: Quiet = False,
 ) -> None:
     """Compare two loads of one case, or of two: what holds more or less memory, and what else differs."""
     if at not in {"ready", "last", "asleep"}:
         raise UsageError(f"--at {at}: two loads are compared at ready, last or asleep")
-    if inputs:
-        connection, catalogue = _open(inputs, tz, None, patterns)
-        sides = [(connection, pick(connection, wanted)) for wanted in (before, after)]
+    if inputs or case is not None:
+        opened = [open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet)]
+        sides = [(opened[0].connection, pick(opened[0].connection, wanted)) for wanted in (before, after)]
     else:
-        opened = [_open([side], tz, None, patterns) for side in (before, after)]
-        catalogue = opened[0][1]
-        sides = [(connection, pick(connection, None)) for connection, _ in opened]
-    _answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], catalogue, at), output)
-
-
-def _open(
-    inputs: list[str] | None, tz: str | None, at_us: int | None, patterns: list[Path] | None
-) -> tuple[duckdb.DuckDBPyConnection, Catalogue]:
-    if not inputs:
-        raise UsageError("no input: give log files, telemetry files or a folder that holds both")
-    catalogue = load_catalogue(patterns or ())
-    found = read_evidence(inputs, catalogue, tz_us=_zone(tz), at_us=at_us)
-    for source in found.sources:
-        for problem in source.problems:
-            if problem.severity != "note":
-                typer.echo(f"forensics: {source.name}: {problem.what}. {problem.remedy}".rstrip(), err=True)
-    errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
-    if found.sources and len(errors) == len(found.sources):
-        raise UsageError("none of the inputs could be read")
-    connection = duckdb.connect()
-    store(found, connection)
-    install(connection, load_questions())
-    return connection, catalogue
+        opened = [open_evidence([side], None, tz=tz, patterns=patterns, quiet=quiet) for side in (before, after)]
+        sides = [(one.connection, pick(one.connection, None)) for one in opened]
+    _answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], opened[0].catalogue, at), output)
 
 
 def _moment(at: str) -> tuple[str, int | None]:
     if at in {"last", "ready", "asleep"}:
         return at, None
-    return "at", _time(at)
-
-
-def _time(text: str) -> int:
-    """A time that a person typed, in µs UTC; without a zone it is taken as UTC."""
-    try:
-        moment = dates.parse(text, default=datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0))
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"--at {text}: neither ready, last, asleep nor a time: {error}") from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1_000_000)
-
-
-def _zone(name: str | None) -> int | None:
-    """Offset from UTC in µs of a zone given by name or as ±HH:MM."""
-    if name is None:
-        return None
-    found = re.fullmatch(r"([+-])(\d\d):?(\d\d)", name)
-    if found:
-        sign = -1 if found[1] == "-" else 1
-        return sign * (int(found[2]) * 60 + int(found[3])) * 60_000_000
-    zone = zones.gettz(name)
-    if zone is None:
-        raise UsageError(f"--tz {name}: no such zone; write it as Europe/Berlin or +02:00")
-    offset = datetime.now(zone).utcoffset()
-    return 0 if offset is None else int(offset.total_seconds() * 1_000_000)
+    return "at", parse_time(at, "--at")
 
 
 def _self_report(text: str | None) -> tuple[int, int, str] | None:
@@ -278,26 +247,39 @@ def _self_report(text: str | None) -> tuple[int, int, str] | None:
     return size, bound, f"--self-report {text}"
 
 
-def _which(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> list[str] | None:
-    """Ids of the loads that a person means: by number, id, label, model or unit."""
-    if wanted is None:
-        return None
-    rows = connection.execute("SELECT load_id, number, model, label, unit FROM loads ORDER BY number").fetchall()
-    exact = [row[0] for row in rows if wanted in {row[0], str(row[1]), row[2], row[3], row[4]}]
-    part = [row[0] for row in rows if row[0].startswith(wanted) or wanted in (row[2] or "") or wanted in (row[3] or "")]
-    if found := exact or part:
-        return found
-    known = ", ".join(f"{row[1]} ({row[2] or 'unknown model'})" for row in rows) or "none"
-    raise UsageError(f"--load {wanted}: no such load; the evidence shows: {known}")
+cmd_case.register(app)
+cmd_formats.register(app)
 
 
-def _print(found: dict[str, object], output: Format, evidence: bool, load: str | None) -> None:
+def _print(
+    found: dict[str, object],
+    output: Format,
+    evidence: bool,
+    load: str | None,
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     if output is Format.JSON:
         typer.echo(render_json(found))
     elif output is Format.MD:
         typer.echo(render_markdown(found, load=load))
+    elif output is Format.HTML:
+        typer.echo(page_of(connection, found, load=load), nl=False)
     else:
         render_table(found, Console(highlight=False), evidence=evidence, load=load)
+
+
+def _case(
+    inputs: list[str] | None, tz: str | None, at_us: int | None, patterns: list[Path] | None
+) -> tuple[duckdb.DuckDBPyConnection, Catalogue]:
+    opened = open_evidence(inputs, None, tz=tz, at_us=at_us, patterns=patterns)
+    return opened.connection, opened.catalogue
+
+
+def _only(connection: duckdb.DuckDBPyConnection, load: str | None) -> list[str] | None:
+    return chosen_loads(connection, wanted=load)
+
+
+register(app, Opening(_case, _moment, _self_report, _only))
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ FEW = 3
 
 
 class Tick(NamedTuple):
-    """One line of a writer: its clock, and whether it begins a process, says ready, or ends a load."""
+    """One line of a writer: its clock, and whether it begins a process or a load, says ready, or ends a load."""
 
     clock: int
     begins: bool
@@ -85,7 +85,8 @@ def judge(ticks: Sequence[Tick]) -> Judged:
     """Split a writer's lines into lives where its clock begins again, and see whether each life has one clock.
 
     A line that begins a process with an earlier clock than the line before it begins a new life, if the clock then goes
-    on from there. If after a few such lines the old clock goes on, those few are foreign: a text can hold them.
+    on from there. If after a few such lines the old clock goes on, those few are foreign: a text can hold them. But
+    before the old life got ready there is no request whose text could hold them: another writer began.
 
     Whether the old writer is gone: a line of its would be ahead of the new clock by all of the old one, so the new
     clock would jump by as much and the new writer be silent for as long. Where no such jump comes before the new life
@@ -105,6 +106,7 @@ def judge(ticks: Sequence[Tick]) -> Judged:
             last = max(ticks[number].clock for number in life)
             head = next((place for place, number in enumerate(part) if ticks[number].clock >= last), len(part))
             if head < len(part) and head <= FEW:
+                shared = shared or not any(ticks[number].ready for number in life)
                 foreign.update(part[:head])
                 life += part[head:]
                 continue
@@ -115,7 +117,9 @@ def judge(ticks: Sequence[Tick]) -> Judged:
     lives.append(life)
     for life in lives:
         strange = out_of_order([ticks[number].clock for number in life])
-        if len(strange) > max(FEW, len(life) // 50):
+        began = {place for place in strange if ticks[life[place]].begins}
+        early = began and not any(ticks[number].ready for number in life[: min(began)])
+        if early or len(strange) > max(FEW, len(life) // 50):
             shared = True
         else:
             foreign.update(life[place] for place in strange)

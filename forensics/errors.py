@@ -2,6 +2,7 @@
 
 ForensicsError
 ├── InputError       a source that cannot be read: what, where, what to do
+├── CaseError        a case file that is not ours, is damaged, or is of another version
 ├── CatalogueError   a pattern file that must not be used as it is
 ├── QuestionError    a question file whose header lies, or SQL that is not allowed
 └── UsageError       a request that cannot be carried out as asked
@@ -9,7 +10,7 @@ ForensicsError
 
 from __future__ import annotations
 
-__all__ = ["CatalogueError", "ForensicsError", "InputError", "QuestionError", "UsageError"]
+__all__ = ["CaseError", "CatalogueError", "ForensicsError", "InputError", "QuestionError", "UsageError"]
 
 
 class ForensicsError(Exception):
@@ -18,6 +19,10 @@ class ForensicsError(Exception):
 
 class InputError(ForensicsError):
     """A source cannot be read; the other sources still are."""
+
+
+class CaseError(ForensicsError):
+    """A case cannot be opened or written; nothing is guessed from it."""
 
 
 class CatalogueError(ForensicsError):

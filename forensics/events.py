@@ -502,8 +502,17 @@ class Field:
     meaning: str
 
 
+_FIELDS: dict[str, dict[str, Field]] = {}
+
+
 def event_fields(event_type: type[Event]) -> dict[str, Field]:
     """Give the fields of an event type by name, in order of declaration."""
+    if event_type.__name__ not in _FIELDS:
+        _FIELDS[event_type.__name__] = _fields_of(event_type)
+    return _FIELDS[event_type.__name__]
+
+
+def _fields_of(event_type: type[Event]) -> dict[str, Field]:
     hints = get_type_hints(event_type, include_extras=True)
     found: dict[str, Field] = {}
     for declared in fields(event_type):

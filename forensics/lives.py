@@ -83,6 +83,10 @@ class Load:
     announced_by_parent: bool = False
     spawned: bool = False
     phase: str = "allocate"
+    may_be: set[str] = field(default_factory=lambda: {"allocate"})
+    """Phases it may be in: more than one after lines that several loads could have written."""
+    unsure: set[str] = field(default_factory=set)
+    """What such a line may have changed: its part, its context."""
     part: str = Part.TARGET
     outer: list[str] = field(default_factory=list)
     contexts: list[Context] = field(default_factory=list)
@@ -94,13 +98,30 @@ class Load:
     end_reason: str | None = None
     phases: list[tuple[str, Line]] = field(default_factory=list)
     variables: dict[str, list[Any]] = field(default_factory=dict)
+    announcers: set[tuple[str | None, str]] = field(default_factory=set)
+    """Who said what to announce it: each says each once."""
     due: set[str] = field(default_factory=set)
+    may_owe: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
         """Whether it has not ended yet."""
         return self.ended is None and self.end_reason is None
+
+    def enter(self, phase: str, line: Line) -> None:
+        """Be in a phase from this line on."""
+        self.may_be = {phase}
+        if phase != self.phase:
+            self.phase = phase
+            self.phases.append((phase, line))
+        if phase == "serve" and self.ready is None:
+            self.ready = line
+
+    @property
+    def asleep(self) -> bool:
+        """Whether its memory is released while its process lives on and may load again."""
+        return self.end_reason == "sleep" and self.phase == "asleep"
 
     @cached_property
     def load_id(self) -> str:
@@ -117,6 +138,8 @@ class Process:
     first: Line
     number: int
     pid: int | None = None
+    pids: set[int] = field(default_factory=set)
+    """Trusted process ids that wrote its lines."""
     tag: str | None = None
     label: str | None = None
     parent: Process | None = None
@@ -130,6 +153,11 @@ class Process:
     last_clock: int | None = None
     prefixes: set[str] = field(default_factory=set)
     wakes: bool = False
+    said: set[str] = field(default_factory=set)
+    """Patterns by which it announced itself: each is printed once by a beginning process."""
+    gone: bool = False
+    routes: bool = False
+    """Whether it serves no model of its own but starts others that do."""
     ended: Line | None = None
     last: Line | None = None
 
@@ -161,14 +189,23 @@ class Group:
     key: tuple[Any, ...]
     stream: Stream
     lines: list[Line] = field(default_factory=list)
-    supervised: bool = False
+    supervised: set[int | None] = field(default_factory=set)
+    """Trusted process ids (or none) of supervisors that relay their children's output untagged."""
     current: Load | None = None
     processes: list[Process] = field(default_factory=list)
+    untagged: list[Process] = field(default_factory=list)
+    """Lives whose lines carry no tag, in order of their beginning."""
     own: dict[tuple[str, int | None], Process] = field(default_factory=dict)
+    """The newest of them by program and trusted process id."""
+    parents: dict[tuple[str, int | None], Process] = field(default_factory=dict)
+    """Processes that start others and serve no model of their own."""
     children: dict[str, Process] = field(default_factory=dict)
     members: dict[str, Process] = field(default_factory=dict)
+    """Processes of a start by their tag."""
+    may_be_members: dict[str, list[Process]] = field(default_factory=dict)
+    """Starts that the process with a tag may belong to, while there are several."""
     shared: set[tuple[str, int | None]] = field(default_factory=set)
-    """Writers (program, trusted pid) whose clock shows that several processes write as one."""
+    """Writers (program, trusted pid) whose lines show that several processes write as one."""
 
 
 @dataclass(eq=False, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,9 +11,10 @@ from .clocks import elapsed_us
 from .events import PoolSized
 from .lives import Group, Load, Process, content_id
 from .places import Joined, Place, card_of, place_of
+from .regexes import found_in
 from .rows import CardRow, DeviceRow, MeasureRow, ProfilePeakRow, RuntimeRow
 from .scan import Line
-from .telemetry import Card, Holder, HolderSample, Join, Telemetry, load_window
+from .telemetry import Card, CardSample, Holder, HolderSample, Join, Telemetry, load_window
 from .units import MIB
 
 __all__ = ["Measured", "anchor", "card_id", "measure", "telemetry_line_id"]
@@ -39,9 +39,9 @@ def card_id(card: Card) -> str:
     return card.uuid or card.pci_bus_id or f"index {card.index}"
 
 
-def telemetry_line_id(source: str, offset: int) -> str:
-    """Identity of a row of telemetry."""
-    return "T" + content_id(source, offset)
+def telemetry_line_id(sample: CardSample | HolderSample) -> str:
+    """Identity of a row of telemetry: its source's digest and the offset in it."""
+    return "T" + content_id(sample.root, sample.offset)
 
 
 def anchor(processes: Sequence[Process], telemetry: Telemetry, catalogue: Catalogue, joins: dict[int, Join]) -> None:
@@ -142,16 +142,14 @@ def measure(
     telemetry: Telemetry,
     joins: Mapping[int, Join],
     catalogue: Catalogue,
-    at_us: int | None = None,
 ) -> Measured:
-    """Join loads to cards and pick their samples.
+    """Join loads to cards and pick samples at `last`, `ready`, `asleep`; queries/measured_at.sql picks others.
 
     Args:
         loads: All loads.
         telemetry: Cards and holders in UTC.
         joins: Holders of each process, by id() of it.
         catalogue: Programs, for device names and calibration.
-        at_us: A moment asked for, beside `last` and `ready`.
     """
     found = Measured(
         cards=[
@@ -187,7 +185,7 @@ def measure(
                 found.devices.append(_device_row(load, place, device, cards.get(device)))
         for device, joined in cards.items():
             if joined.card is not None:
-                _measure_device(found, load, device, joined, join, telemetry, at_us, loads)
+                _measure_device(found, load, device, joined, join, telemetry)
                 _runtime(found, load, device, joined, catalogue)
                 _profile_peak(found, load, device, joined)
             elif any(item.mark == "counted" for item in load.items):
@@ -225,6 +223,7 @@ def _bare(load: Load, telemetry: Telemetry, join: Join | None, cards: Mapping[st
 def _device_row(load: Load, place: Place, device: str, joined: Joined | None) -> DeviceRow:
     buses = {seen.device: seen.pci_bus_id for seen in load.process.devices if seen.pci_bus_id}
     card = joined.card if joined else None
+    pids = {holder.pid for holder in joined.holders} if joined else set()
     return DeviceRow(
         process_id=load.process.process_id,
         logged=place.logged,
@@ -232,6 +231,7 @@ def _device_row(load: Load, place: Place, device: str, joined: Joined | None) ->
         place=place.where,
         spread=place.spread,
         card_id=card_id(card) if card else None,
+        pid=pids.pop() if len(pids) == 1 else None,
         pci_bus_id=buses.get(device) or (card.pci_bus_id if card else None),
         joined_by=joined.by if joined and card else None,
         join_scope=joined.scope if joined and card else None,
@@ -245,8 +245,6 @@ def _measure_device(
     joined: Joined,
     join: Join | None,
     telemetry: Telemetry,
-    at_us: int | None,
-    loads: Sequence[Load],
 ) -> None:
     begin, ready, closing = load_window(load)
     card = joined.card
@@ -267,12 +265,6 @@ def _measure_device(
         if asleep:
             low, high = asleep[-1]
             chosen["asleep"] = pick([one for one in served if low + SETTLE_US <= one.at_us < high], last=True)
-        if at_us is not None:
-            before = [one for holder in joined.holders for one in holder.between(begin, at_us + 1)]
-            recent = pick(before, last=True)
-            ended = load.ended.time_us if load.ended else None
-            if recent is not None and at_us - recent.at_us <= 60_000_000 and (ended is None or at_us < ended):
-                chosen["at"] = recent
         for moment, sample in chosen.items():
             if sample is None or sample.used is None:
                 continue
@@ -291,13 +283,13 @@ def _measure_device(
                     join_scope=scope,
                     rounding_bytes=MIB // 2,
                     ready_bytes=first.used if first else None,
-                    line_id=telemetry_line_id(sample.source, sample.offset),
+                    line_id=telemetry_line_id(sample),
                 )
             )
         return
     if any(one.card is card for one in telemetry.holders):
         return  # processes were sampled and none of them is provably this one: the card's total would be a guess
-    _measure_card(found, load, device, card, by, at_us, loads, begin, ready, closing)
+    _measure_card(found, load, device, card, by, begin, ready, closing)
 
 
 def _measure_card(
@@ -306,8 +298,6 @@ def _measure_card(
     device: str,
     card: Card,
     by: str,
-    at_us: int | None,
-    loads: Sequence[Load],
     begin: int | None,
     ready: int | None,
     closing: int | None,
@@ -325,7 +315,6 @@ def _measure_card(
     for moment, sample in {
         "last": inside[-1] if inside else None,
         "ready": inside[0] if inside else None,
-        "at": card.at(at_us) if at_us is not None else None,
     }.items():
         if sample is None or sample.used is None:
             continue
@@ -344,10 +333,9 @@ def _measure_card(
                 join_scope="inferred",
                 rounding_bytes=MIB,
                 ready_bytes=None,
-                line_id=telemetry_line_id(sample.source, sample.offset),
+                line_id=telemetry_line_id(sample),
             )
         )
-    del loads
 
 
 def _asleep(load: Load) -> list[tuple[int, int]]:
@@ -392,7 +380,7 @@ def _profile_peak(found: Measured, load: Load, device: str, joined: Joined) -> N
                 load_id=load.load_id,
                 device=device,
                 peak_bytes=peak.used or 0,
-                line_id=telemetry_line_id(peak.source, peak.offset),
+                line_id=telemetry_line_id(peak),
             )
         )
 
@@ -425,7 +413,7 @@ def _runtime(found: Measured, load: Load, device: str, joined: Joined, catalogue
                     basis="measured",
                     origin="the same process while it slept without a load",
                     note="measured while it slept",
-                    line_id=telemetry_line_id(sample.source, sample.offset),
+                    line_id=telemetry_line_id(sample),
                 )
             )
             return
@@ -434,9 +422,9 @@ def _runtime(found: Measured, load: Load, device: str, joined: Joined, catalogue
 
 def _calibrated(found: Measured, load: Load, device: str, card: Card | None, catalogue: Catalogue) -> None:
     for entry in catalogue.program(load.engine).runtimes:
-        if not re.search(entry["card"], (card.name if card else None) or ""):
+        if not found_in(entry["card"], (card.name if card else None) or ""):
             continue
-        if card is not None and card.driver is not None and not re.match(entry["driver"], card.driver):
+        if card is not None and card.driver is not None and not found_in(f"^(?:{entry['driver']})", card.driver):
             continue
         low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
         which = entry["card"].replace(".*", "any card")

@@ -1,9 +1,9 @@
-"""Load the documented questions of queries/, check their headers, and install them as views with comments."""
+"""Load the documented questions of queries/, check their headers, install them as views and macros with comments."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -11,7 +11,7 @@ import duckdb
 
 from .errors import QuestionError
 
-__all__ = ["Question", "install", "load_questions", "parse_question"]
+__all__ = ["Question", "check_header", "install", "load_questions", "needed", "parse_question"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,24 @@ class Question:
     caveats: str
     columns: tuple[tuple[str, str, str], ...]
     sql: str
+    source: str = ""
+    """The file as it is."""
+    parameters: tuple[tuple[str, str], ...] | None = None
+    """Names and types of what a macro is asked with; None for a view."""
+
+    @property
+    def call(self) -> str:
+        """What stands after FROM to see its columns."""
+        if self.parameters is None:
+            return f'"{self.name}"'
+        return f'"{self.name}"({", ".join(f"NULL::{kind}" for _, kind in self.parameters)})'
+
+    @property
+    def signature(self) -> str:
+        """Its name, for a macro with its parameters."""
+        if self.parameters is None:
+            return self.name
+        return f"{self.name}({', '.join(f'{name} {kind}' for name, kind in self.parameters)})"
 
 
 def load_questions() -> list[Question]:
@@ -35,6 +53,8 @@ def load_questions() -> list[Question]:
 def parse_question(file: str, text: str) -> Question:
     """Read a question file: a sentence on what one row is, caveats, the columns, then one SELECT.
 
+    A file whose header opens with `macro (name TYPE, …)` is a macro: a question that must be told a moment or an id.
+
     Raises:
         QuestionError: The header is missing a part; the message names the file.
     """
@@ -46,6 +66,7 @@ def parse_question(file: str, text: str) -> Question:
         elif body or line.strip():
             body.append(line)
     paragraphs = [part.strip() for part in "\n".join(header).split("\n\n") if part.strip()]
+    parameters = _parameters(file, paragraphs.pop(0)) if paragraphs and paragraphs[0].startswith("macro") else None
     if len(paragraphs) < 2:
         raise QuestionError(f"{file}: the header needs a sentence on what one row is, and the columns")
     columns: list[tuple[str, str, str]] = []
@@ -62,41 +83,118 @@ def parse_question(file: str, text: str) -> Question:
         caveats=" ".join(" ".join(paragraphs[1:-1]).split()),
         columns=tuple(columns),
         sql="\n".join(body).strip().rstrip(";"),
+        source=text,
+        parameters=parameters,
     )
 
 
-def install(connection: duckdb.DuckDBPyConnection, questions: Iterable[Question]) -> None:
-    """Create the views, in an order in which each finds the views that it mentions.
+def _parameters(file: str, text: str) -> tuple[tuple[str, str], ...]:
+    found = re.fullmatch(r"macro \((.*)\)", text)
+    pairs = [] if found is None else [one.split() for one in found[1].split(",")]
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise QuestionError(f"{file}: a macro begins with its parameters, as in: macro (asked_us BIGINT)")
+    return tuple((name, kind) for name, kind in pairs)
+
+
+def install(connection: duckdb.DuckDBPyConnection, questions: Iterable[Question], *, comments: bool = False) -> None:
+    """Create the views and macros, in an order in which each finds those that it mentions.
+
+    Args:
+        connection: A case.
+        questions: What to install.
+        comments: Whether to keep what they mean beside them, for whoever opens the database with another program.
 
     Raises:
         QuestionError: A question's SQL does not run, or its header and its columns differ.
     """
-    waiting = list(questions)
+    waiting = _in_order(list(questions))
     while waiting:
         failed: list[tuple[Question, str]] = []
         for question in waiting:
             try:
-                connection.execute(f'CREATE OR REPLACE VIEW "{question.name}" AS {question.sql}')
+                connection.execute(_definition(question))
+                if comments:
+                    connection.execute(_comments(question))
             except duckdb.CatalogException as error:
                 failed.append((question, str(error)))
-                continue
             except duckdb.Error as error:
                 raise QuestionError(f"{question.name}.sql: {error}") from error
-            _comment(connection, question)
         if len(failed) == len(waiting):
             question, reason = failed[0]
             raise QuestionError(f"{question.name}.sql: {reason}")
         waiting = [question for question, _ in failed]
 
 
-def _comment(connection: duckdb.DuckDBPyConnection, question: Question) -> None:
-    about = f"{question.summary} {question.caveats}".strip().replace("'", "''")
-    connection.execute(f"COMMENT ON VIEW \"{question.name}\" IS '{about}'")
+def _in_order(questions: Sequence[Question]) -> list[Question]:
+    """Questions after those whose names stand in their SQL; a name may be a column's, so this is only a good guess."""
+    mentions = _mentions(questions)
+    by_name = {one.name: one for one in questions}
+    found: dict[str, Question] = {}
+    begun: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in begun:
+            return
+        begun.add(name)
+        for other in mentions[name]:
+            visit(other)
+        found[name] = by_name[name]
+
+    for name in mentions:
+        visit(name)
+    return list(found.values())
+
+
+def _mentions(questions: Sequence[Question]) -> dict[str, list[str]]:
+    """For each question, the others whose names stand in its SQL."""
+    names = {one.name for one in questions}
+    return {
+        one.name: sorted({word for word in re.findall(r"\w+", one.sql) if word in names} - {one.name})
+        for one in questions
+    }
+
+
+def needed(questions: Sequence[Question], text: str) -> list[Question]:
+    """Those questions that a text names, with all that they mention in turn: a query needs no others."""
+    if re.search(r"\b(show|duckdb_\w+|information_schema)\b", text, re.IGNORECASE):
+        return list(questions)
+    mentions = _mentions(questions)
+    waiting = [name for name in mentions if re.search(rf"\b{name}\b", text, re.IGNORECASE)]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(mentions[name])
+    return [one for one in questions if one.name in found]
+
+
+def _definition(question: Question) -> str:
+    if question.parameters is None:
+        return f'CREATE OR REPLACE VIEW "{question.name}" AS {question.sql}'
+    inside = ", ".join(f"{name} {kind}" for name, kind in question.parameters)
+    return f'CREATE OR REPLACE MACRO "{question.name}"({inside}) AS TABLE {question.sql}'
+
+
+def _comments(question: Question) -> str:
+    about = f"{question.summary} {question.caveats}".strip()
+    if question.parameters is not None:
+        return f'COMMENT ON MACRO TABLE "{question.name}" IS {_quoted(about)}'
+    return ";".join(
+        [
+            f'COMMENT ON VIEW "{question.name}" IS {_quoted(about)}',
+            *(f'COMMENT ON COLUMN "{question.name}"."{name}" IS {_quoted(what)}' for name, _, what in question.columns),
+        ]
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def check_header(connection: duckdb.DuckDBPyConnection, question: Question) -> list[str]:
     """Differences between what a header says and what the view has: empty if it tells the truth."""
-    actual = [(str(row[0]), str(row[1])) for row in connection.execute(f'DESCRIBE "{question.name}"').fetchall()]
+    actual = [(str(row[0]), str(row[1])) for row in connection.execute(f"DESCRIBE FROM {question.call}").fetchall()]
     said = [(name, kind) for name, kind, _ in question.columns]
     return [f"{question.name}.sql says {one}, the view has {two}" for one, two in _pairs(said, actual) if one != two]
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .answer import Ask
 from .explain import iso
+from .window import Window
 
 __all__ = [
     "Elsewhere",
@@ -23,31 +24,7 @@ __all__ = [
     "window_of",
 ]
 
-AROUND_US = 5 * 60 * 1_000_000
-"""How far around a moment `--around` looks, to either side."""
-
 DIGEST = re.compile(r"(sha\d+[-:][0-9a-f]{8})[0-9a-f]{24,}")
-
-
-class Window(NamedTuple):
-    """A span of time, µs UTC; an end that is None is open."""
-
-    since_us: int | None = None
-    until_us: int | None = None
-
-    def holds(self, at_us: int | None) -> bool:
-        """Whether a moment is inside; a line without a wall time cannot be excluded."""
-        if at_us is None:
-            return True
-        return (self.since_us is None or at_us >= self.since_us) and (self.until_us is None or at_us <= self.until_us)
-
-    def touches(self, begun_us: int | None, ended_us: int | None) -> bool:
-        """Whether a life reaches into it; a life without times cannot be excluded."""
-        if begun_us is None:
-            return True
-        return (self.until_us is None or begun_us <= self.until_us) and (
-            self.since_us is None or ended_us is None or ended_us >= self.since_us
-        )
 
 
 class Looks(NamedTuple):
@@ -102,11 +79,7 @@ class Refutation:
 
 def window_of(ask: Ask) -> Window | None:
     """The span asked for, or None if none was."""
-    if ask.since_us is not None or ask.until_us is not None:
-        return Window(ask.since_us, ask.until_us)
-    if ask.around_us is not None:
-        return Window(ask.around_us - AROUND_US, ask.around_us + AROUND_US)
-    return None
+    return ask.window
 
 
 def every_load(ask: Ask) -> dict[str, dict[str, Any]]:

@@ -22,11 +22,11 @@ from .catalogue import Catalogue
 from .errors import UsageError
 from .expect import Expect, parse_expect, shortfalls
 from .explain import document, exit_code
-from .measure import measure
+from .moment import add_moment
+from .opened import chosen_loads
 from .question import install, load_questions
 from .report import render_table
 from .safe import excerpt, visible
-from .schema import arrow_table
 from .units import parse_quantity
 
 __all__ = ["VIEWS", "Case", "Failure", "Outcome", "as_document", "as_text", "check_case", "find_cases", "load_case"]
@@ -45,7 +45,7 @@ WIDTH = 100
 SHOWN = 240
 """Cells of a differing row that a person is shown; JSON has all of it."""
 
-KEYS = frozenset({"title", "question", "also", "origin", "cut", "inputs", "self_report", "tz_us", "exit", "expect"})
+KEYS = frozenset("title question also origin cut inputs load around self_report tz_us exit expect".split())
 OUR_FILES = frozenset({"case.toml", "expected", "README.md"})
 
 
@@ -58,6 +58,8 @@ class Case:
     question: str
     also: tuple[str, ...]
     inputs: tuple[str, ...]
+    load: str | None
+    around: str | None
     self_report: str | None
     tz_us: int | None
     exit: int
@@ -67,6 +69,11 @@ class Case:
     def name(self) -> str:
         """The folder's name."""
         return self.folder.name
+
+    @property
+    def paths(self) -> list[Path]:
+        """Its inputs."""
+        return [self.folder / name for name in self.inputs]
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,8 @@ def load_case(folder: Path) -> Case:
         question=told["question"],
         also=tuple(told.get("also", ())),
         inputs=tuple(inputs),
+        load=told.get("load"),
+        around=told.get("around"),
         self_report=told.get("self_report"),
         tz_us=told.get("tz_us"),
         exit=told.get("exit", 0),
@@ -159,22 +168,12 @@ class Answers:
         if moment not in self._documents:
             name = moment if moment in {"last", "ready", "asleep"} else "at"
             if name == "at":
-                self._measure_at(_time_us(moment, self.case))
+                add_moment(self.connection, _time_us(moment, self.case))
             report = None
             if self.case.self_report is not None:
                 report = (*parse_quantity(self.case.self_report), f"--self-report {self.case.self_report}")
             self._documents[moment] = document(self.connection, self.catalogue, moment=name, self_report=report)
         return self._documents[moment]
-
-    def _measure_at(self, at_us: int) -> None:
-        """Put the measurements of another moment in the place of those of the one before: all else stays as it is."""
-        found = self.evidence
-        again = measure(found.ownership.loads, found.telemetry, found.joins, self.catalogue, at_us)
-        rows = [vars(row) for row in again.measures if row.moment == "at"]
-        self.connection.execute("DELETE FROM measure WHERE moment = 'at'")
-        self.connection.register("incoming", arrow_table("measure", rows))
-        self.connection.execute("INSERT INTO measure SELECT * FROM incoming")
-        self.connection.unregister("incoming")
 
     def screen(self, question: str) -> str:
         """What a question's command prints, 100 columns wide and without colour."""
@@ -183,7 +182,7 @@ class Answers:
             if question == EXPLAIN:
                 render_table(self.document("last"), console)
             else:
-                ask = Ask(connection=self.connection)
+                ask = self._ask()
                 answer_table(ask, QUESTIONS[question][0](ask), console)
         return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
@@ -191,7 +190,11 @@ class Answers:
         """The exit code of the question's command."""
         if self.case.question == EXPLAIN:
             return exit_code(self.document("last"))
-        return QUESTIONS[self.case.question][0](Ask(connection=self.connection)).code
+        return QUESTIONS[self.case.question][0](self._ask()).code
+
+    def _ask(self) -> Ask:
+        around = None if self.case.around is None else _time_us(self.case.around, self.case)
+        return Ask(self.connection, loads=chosen_loads(self.connection, wanted=self.case.load), around_us=around)
 
     def rows(self, view: str) -> tuple[list[str], list[tuple[tuple[str, ...], str | None]]]:
         """Columns and rows of a question, as kept: loads by number, without ids; and a line behind each row."""
@@ -227,9 +230,9 @@ def _time_us(moment: str, case: Case) -> int:
     try:
         found = dates.isoparse(moment)
     except ValueError as error:
-        raise UsageError(f"{case.folder / 'case.toml'}: at = {moment!r} is neither a moment nor a time") from error
+        raise UsageError(f"{case.folder / 'case.toml'}: {moment!r} is neither a moment nor a time") from error
     if found.tzinfo is None:
-        raise UsageError(f"{case.folder / 'case.toml'}: at = {moment!r} has no zone")
+        raise UsageError(f"{case.folder / 'case.toml'}: the time {moment!r} has no zone")
     return int(found.timestamp() * 1_000_000)
 
 

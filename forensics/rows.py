@@ -28,6 +28,43 @@ class SourceRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChunkRow(Row):
+    """Digest of one chunk of a source: what tells a source that grew from one that was replaced."""
+
+    table: ClassVar[str] = "chunk"
+    source_id: Annotated[str, "Source."]
+    number: Annotated[int, "Place of the chunk, from 0; each is 1 MiB, the last may be shorter."]
+    digest: Annotated[str, "SHA-256 of its bytes."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputRow(Row):
+    """One file or folder that the case is made from, as it was given."""
+
+    table: ClassVar[str] = "input"
+    number: Annotated[int, "Place among the inputs, from 0: they are read in this order."]
+    path: Annotated[str, "Path; absolute in a case file."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboutRow(Row):
+    """One thing to know about how the case was made."""
+
+    table: ClassVar[str] = "about"
+    name: Annotated[str, "schema, program, catalogue, or tz_us."]
+    value: Annotated[str | None, "Its value."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternFileRow(Row):
+    """A pattern file that the user brought: the case cannot be understood without it."""
+
+    table: ClassVar[str] = "pattern_file"
+    name: Annotated[str, "Path, as given."]
+    text: Annotated[str, "What it says."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProblemRow(Row):
     """Something that a reader or the analysis met, with what to do."""
 
@@ -66,6 +103,7 @@ class LineRow(Row):
     rule: Annotated[str, "Rule that gave the owner, or the reason why there is none."]
     candidates: Annotated[str | None, "Loads that could have written an ambiguous line, separated by blanks."]
     suspect: Annotated[str | None, "Why the line is suspected to be forged."]
+    carrier: Annotated[str | None, "The line whose text this one is part of."]
     text: Annotated[str, "Beginning of the line."]
 
 
@@ -86,6 +124,8 @@ class ProcessRow(Row):
     begun_us: Annotated[int | None, "First line."]
     ended_us: Annotated[int | None, "End, if seen."]
     arguments: Annotated[str | None, "Command line or settings, if printed."]
+    joined_by: Annotated[str | None, "How it is known which holder of the samples it is; none if it is not."]
+    join_scope: Annotated[str | None, "exact or inferred."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +192,7 @@ class DeviceRow(Row):
     place: Annotated[str, "card, host, shared or remote."]
     spread: Annotated[bool, "Whether the logged figure is one of several equal shares."]
     card_id: Annotated[str | None, "Card, if known."]
+    pid: Annotated[int | None, "The one host process that holds it, where that is known."]
     pci_bus_id: Annotated[str | None, "PCI bus id that the process printed."]
     joined_by: Annotated[str | None, "How the card is known."]
     join_scope: Annotated[str | None, "exact or inferred."]
@@ -282,6 +323,10 @@ class CountRow(Row):
 
 ROW_TYPES: tuple[type[Row], ...] = (
     SourceRow,
+    ChunkRow,
+    InputRow,
+    AboutRow,
+    PatternFileRow,
     ProblemRow,
     LineRow,
     ProcessRow,

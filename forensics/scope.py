@@ -7,6 +7,7 @@ line, a trusted process id, or order while exactly one load can be writing decid
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from .events import ArgumentsReported, DeviceSeen, LoadReady, ModelIdentified, P
 from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
 from .records.block import Stream
 from .scan import Line
+from .writers import blur, key_of, may_write, settle, twins, writers_of
 
 __all__ = ["Ownership", "assign"]
 
@@ -37,6 +39,10 @@ class Ownership:
     def loads(self) -> list[Load]:
         """All loads, in order of their first line inside each group."""
         return [load for process in self.processes for load in process.loads]
+
+
+SEQUENCE = re.compile(r"s=([0-9a-f]+);i=([0-9a-f]+)")
+"""How a journal cursor names the journal and the place in it."""
 
 
 def assign(lines: Iterable[Line], catalogue: Catalogue) -> Ownership:
@@ -85,9 +91,24 @@ def _group(lines: Sequence[Line]) -> list[Group]:
     for group in groups.values():
         if len({line.source for line in group.lines}) == 1:
             group.lines.sort(key=lambda one: one.order)
+        elif (numbers := _sequence(group.lines)) is not None:
+            group.lines.sort(key=lambda one: (numbers[one.order], one.order))
         else:
             group.lines.sort(key=lambda one: (one.time_us or 0, one.order))
     return list(groups.values())
+
+
+def _sequence(lines: Sequence[Line]) -> dict[int, int] | None:
+    """The journal's sequence numbers, by order, if one journal numbered all lines: its clock may have been set."""
+    numbers: dict[int, int] = {}
+    series: str | None = None
+    for line in lines:
+        found = SEQUENCE.match(line.cursor or "")
+        if found is None or (series is not None and found[1] != series):
+            return None
+        series = found[1]
+        numbers[line.order] = int(found[2], 16)
+    return numbers
 
 
 def _key(stream: Stream) -> tuple[Any, ...]:
@@ -133,16 +154,30 @@ class _Machine:
     def run(self, group: Group) -> None:
         """Walk the lines of one group."""
         self.ownership.groups.append(group)
-        group.supervised = any(
-            self.programs[line.pattern.program].grammar.supervises for line in group.lines if line.carried_by is None
-        )
+        group.supervised = {
+            key_of(line)[1]
+            for line in group.lines
+            if line.carried_by is None and self.programs[line.pattern.program].grammar.supervises
+        }
         suspects = self._clock_suspects(group)
+        self._find_twins(group, suspects)
         for line in group.lines:
             self._line(group, line, suspects.get(line.order, ""))
         for process in group.processes:
             for load in process.loads:
                 if load.open and load.end_reason is None:
                     load.end_reason = "exit" if load.closing else "log_ends"
+
+    def _find_twins(self, group: Group, suspects: Mapping[int, str]) -> None:
+        """Note in `group.shared` the writers whose name another process has as well."""
+        runs: dict[tuple[str, int | None, str | None], list[Line]] = {}
+        for line in group.lines:
+            if line.carried_by is None and line.pattern.role == "child" and line.order not in suspects:
+                runs.setdefault((*key_of(line), line.prefix.tag), []).append(line)
+        for (program, pid, tag), run in runs.items():
+            alone = self._collective(run[0]) or (tag is None and pid not in group.supervised)
+            if alone and twins(run, _clock):
+                group.shared.add((program, pid))
 
     def _clock_suspects(self, group: Group) -> dict[int, str]:
         """Lines whose own elapsed clock contradicts the clock of their writer's other lines.
@@ -154,11 +189,11 @@ class _Machine:
             program = self.programs[line.pattern.program]
             if program.grammar.clock != "elapsed" or not line.prefix.clock or line.carried_by is not None:
                 continue
-            clock = elapsed_us(line.prefix.clock[0])
+            clock = _clock(line)
             if clock is None:
                 continue
-            key = (program.name, line.stream.pid if line.stream.trusted else None, line.prefix.tag)
-            begins = "process" in line.pattern.effects
+            key = (*key_of(line), line.prefix.tag)
+            begins = bool(line.pattern.effects.keys() & {"process", "load"})
             ready = line.pattern.event is LoadReady
             ends = line.pattern.effects.get("end", {}).get("by") == "self"
             runs.setdefault(key, []).append((Tick(clock, begins, ready, ends), line))
@@ -183,21 +218,22 @@ class _Machine:
             self._manager(group, line)
             return
         effects = line.pattern.effects
-        if "process" in effects:
-            self._process_line(group, line)
-        owner = self._resolve(group, line)
+        begun = self._process_line(group, line) if "process" in effects else None
+        owner = self._resolve(group, line) if begun is None else begun
         process = owner.process
+        if begun is not None and begun.scope is None:
+            suspect = begun.rule
         if process is not None and not suspect:
             suspect = self._implausible(process, owner.load, line)
         if suspect:
-            if "item" in effects or "load" in effects or "phase" in effects or "end" in effects or "spawn" in effects:
+            if effects.keys() & {"process", "item", "load", "phase", "end", "spawn"}:
                 self._emit(line, _Owner(process, None, None, "suspected forgery"), suspect)
                 return
             suspect = ""
         if process is not None:
             if "process" not in effects:
                 process.last = line
-            if line.prefix.present:
+            if line.prefix.present and "begin" not in line.pattern.possible_in:
                 process.prefixes.add(line.pattern.program)
         if "load" in effects:
             owner = self._begin_load(group, line, owner)
@@ -206,7 +242,11 @@ class _Machine:
         implied = "implies_load" in effects and not ("load" in effects or "spawn" in effects)
         if implied and owner.scope is not Scope.AMBIGUOUS:
             owner = self._imply(group, line, owner)
-        if owner.scope is not Scope.AMBIGUOUS:
+        if owner.scope is Scope.AMBIGUOUS:
+            target = _target(line, "phase")
+            for load in owner.candidates:
+                blur(load, line, target)
+        else:
             self._apply(group, line, owner)
         self._emit(line, owner, suspect)
 
@@ -239,21 +279,13 @@ class _Machine:
             return self._inside(child, line, Scope.EXACT, "tag of the line")
         if grammar.members == "stream":
             return self._member(group, line, tag)
-        if group.supervised and not (grammar.supervises and line.pattern.role == "parent"):
-            return self._relayed(group, line)
-        key = (line.pattern.program, line.stream.pid if line.stream.trusted else None)
-        process = self._supervisor(group, line)
-        if grammar.supervises:
-            meant = self._meant(group, line)
+        if line.pattern.role == "parent" or grammar.supervises:
+            process = self._supervisor(group, line)
+            meant = self._meant(group, line) if grammar.supervises else None
             if meant is not None:
                 return _Owner(meant.process, meant, Scope.INFERRED, "the child that its supervisor means")
             return self._inside(process, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, "supervisor")
-        writers = [one for one in self._alive(group, *key) if one is not process]
-        if writers or key in group.shared:
-            return self._several(process, writers, line)
-        if line.stream.trusted:
-            return self._inside(process, line, Scope.EXACT, "trusted process id")
-        return self._inside(process, line, Scope.INFERRED, "only writer of its source")
+        return self._untagged(group, line)
 
     def _meant(self, group: Group, line: Line) -> Load | None:
         """The child that a supervisor's line is about without naming it."""
@@ -268,35 +300,65 @@ class _Machine:
             return None
         return alive[0] if len(alive) == 1 else None
 
-    def _alive(self, group: Group, program: str, pid: int | None) -> list[Process]:
-        """Processes that write untagged under one program and trusted pid and whose load has not provably ended."""
-        return [
-            one
-            for one in group.processes
-            if one.program == program and one.tag is None and one.parent is None and one.pid == pid
-            if one.load is not None and one.load.open
-        ]
-
-    def _several(self, newest: Process, others: list[Process], line: Line) -> _Owner:
-        """An untagged line where several processes may share the stream: by elimination, or ambiguous."""
-        possible = line.pattern.possible_in
-        effects = line.pattern.effects
-        if newest.load is None:
-            # A process that has not begun to load prints what only beginning processes print.
-            rivals = [one.load for one in others if one.load and (not possible or one.load.phase in possible)]
-            if "process" in effects or "load" in effects or not rivals:
-                return _Owner(newest, None, Scope.INFERRED, "newest process of its stream; before any load")
-            return _Owner(None, None, Scope.AMBIGUOUS, "several processes share the stream", tuple(rivals))
-        everyone = [*others, newest] if newest.load.open else others
-        fitting = [one.load for one in everyone if one.load and (not possible or one.load.phase in possible)]
+    def _untagged(self, group: Group, line: Line) -> _Owner:
+        """A line that does not say who of its stream wrote it: by elimination, or ambiguous."""
+        key, effects = key_of(line), line.pattern.effects
+        lives = list(writers_of(group, key))
+        relayed = key[1] in group.supervised
+        if not lives and not relayed:
+            lives = [self._new_own(group, line)]
+        if len(lives) == 1 and not relayed and key not in group.shared:
+            only = lives[0]
+            rule = "trusted process id" if line.stream.trusted else "only writer of its source"
+            return self._inside(only, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, rule)
+        claimed = effects.get("claims")
+        if claimed:
+            owing = [one for one in lives if one.load and claimed["due"] in one.load.due | one.load.may_owe]
+            if len(owing) == 1 and not any(one.routes and may_write(one, line.pattern) for one in lives):
+                return _Owner(owing[0], owing[0].load, Scope.INFERRED, "due from this writer")
         if "load" in effects:
-            return _Owner(newest, newest.load, Scope.INFERRED, "newest process of its stream")
+            return self._beginner(group, line, lives)
+        fitting = [one for one in lives if may_write(one, line.pattern)]
         if len(fitting) == 1:
-            return _Owner(fitting[0].process, fitting[0], Scope.INFERRED, "only process that can have written it")
+            only = fitting[0]
+            rule = "only child that can have written it" if only.parent else "only process that can have written it"
+            return _Owner(only, only.load, Scope.INFERRED, rule)
         if fitting:
-            reason = "several processes share the stream, none says which wrote it"
-            return _Owner(None, None, Scope.AMBIGUOUS, reason, tuple(fitting))
-        return _Owner(None, None, None, "no process of this stream was in a phase to write it")
+            loads = tuple(one.load for one in fitting if one.load is not None)
+            return _Owner(None, None, Scope.AMBIGUOUS, "several could have written it, none says which", loads)
+        who = "child of this supervisor" if relayed else "process of this stream"
+        return _Owner(None, None, None, f"no {who} was in a phase to write it")
+
+    def _beginner(self, group: Group, line: Line, lives: list[Process]) -> _Owner:
+        """Whose load begins: a process that has none yet, a child that was announced, or one that wakes."""
+        announced = [
+            one
+            for one in lives
+            if one.load is not None and one.load.open and one.load.announced_by_parent and "begin" in one.load.may_be
+        ]
+        waking = [one for one in lives if one.wakes or (one.load is not None and one.load.asleep)]
+        beginning = [one for one in lives if one.load is None and not one.routes]
+        able = [*announced, *waking, *beginning]
+        if len(able) == 1:
+            return _Owner(able[0], able[0].load, Scope.INFERRED, "only one that can begin a load")
+        if line.pattern.effects["load"].get("once") and not able:
+            again = [one.load for one in lives if one.load and one.load.open and one.load.ready is None]
+            if len(again) == 1:
+                return _Owner(again[0].process, again[0], Scope.INFERRED, "only one whose load begins")
+            if again:
+                reason = "several could have written it, none says which"
+                return _Owner(None, None, Scope.AMBIGUOUS, reason, tuple(again))
+        # Which of several beginnings goes on is not known: the load is a process of its own, and no beginning is its.
+        for one in beginning:
+            one.gone = True
+        key = key_of(line)
+        if key[1] in group.supervised:
+            return _Owner(None, None, Scope.INFERRED, "a child whose announcement is not in the log")
+        process = self._new_own(group, line)
+        for _ in beginning[1:]:
+            self._new_own(group, line)
+        group.own[key] = process
+        return _Owner(process, None, Scope.INFERRED, "a load of its stream")
 
     def _inside(self, process: Process, line: Line, scope: Scope, rule: str) -> _Owner:
         """The load of a known process that a line belongs to: the one that is open, or the one that just ended."""
@@ -304,41 +366,63 @@ class _Machine:
         if load is None:
             return _Owner(process, None, scope, f"{rule}; before any load")
         possible = line.pattern.possible_in
+        if possible == {"begin"} and load.open and "begin" not in load.may_be:
+            return _Owner(None, None, None, "only a beginning process prints it, and none begins")
         if possible and load.phase not in possible and load.ended is not None and "end" not in possible:
             return _Owner(process, None, scope, f"{rule}; the load has ended")
         return _Owner(process, load, scope, rule)
 
     def _member(self, group: Group, line: Line, tag: str | None) -> _Owner:
-        """A process of a start that has several: known by its tag, else by being the only start that can write."""
+        """A process of a start that has several: known by its tag, else by being of the only start that can write."""
+        key = key_of(line)
+        if tag is not None and (not tag.isdigit() or key in group.shared):
+            tag = None  # a rank, or a process id that occurs twice, does not tell one start from another
         if tag is not None and tag in group.members:
             process = group.members[tag]
             self._bind(process, line)
             scope = Scope.EXACT if line.stream.trusted or self._sole(group, process) else Scope.INFERRED
             return self._inside(process, line, scope, "tag of the line")
-        program = line.pattern.program
-        alive = [one for one in group.processes if one.program == program and (one.load is None or one.load.open)]
+        starts = [one for one in group.processes if one.program == key[0] and one.parent is None and not one.gone]
+        if len(starts) > 1:
+            by_pid = [one for one in starts if key[1] in one.pids]
+            starts = by_pid or starts
+        possible = group.may_be_members.get(tag, starts) if tag is not None else starts
+        fitting = [one for one in possible if not one.gone and self._may_start(one, line)]
+        if tag is not None and tag not in group.may_be_members:
+            fitting = [one for one in fitting if self._has_room(one, line)]
+        if len(fitting) == 1 or (fitting and all(one is fitting[0] for one in fitting)):
+            process = fitting[0]
+            self._join(group, process, line, tag)
+            return self._inside(process, line, Scope.INFERRED, "only start that can have written it")
+        if fitting:
+            if tag is not None:
+                group.may_be_members[tag] = fitting
+            loads = tuple(one.load for one in fitting if one.load)
+            return _Owner(None, None, Scope.AMBIGUOUS, "several starts could have written it", loads)
+        alive = [one for one in starts if one.load is None or one.load.open]
+        if starts and not alive and line.prefix.tag is None and "load" not in line.pattern.effects:
+            return self._inside(starts[-1], line, Scope.INFERRED, "last start of its stream")
+        if alive and "load" not in line.pattern.effects:
+            return _Owner(None, None, None, "no start of this stream was in a phase to write it")
+        process = self._new_process(group, line)
+        self._join(group, process, line, tag)
+        return self._inside(process, line, Scope.INFERRED, "first line of its start")
+
+    def _may_start(self, process: Process, line: Line) -> bool:
+        """Whether a start could have written a line, one that announces a load included."""
+        load = process.load
+        if "load" in line.pattern.effects:
+            return load is None or (load.open and load.ready is None)
+        return load is None or may_write(process, line.pattern)
+
+    def _join(self, group: Group, process: Process, line: Line, tag: str | None) -> None:
+        """A process is now known to be of a start."""
         if tag is not None:
-            alive = [one for one in alive if self._has_room(one, line)]
-            starting = [one for one in alive if one.load is None or one.load.ready is None]
-            alive = starting if len(alive) > 1 and len(starting) == 1 else alive
-        if len(alive) == 1:
-            process = alive[0]
-            if tag is not None:
-                group.members[tag] = process
-                self._bind(process, line)
-                return self._inside(process, line, Scope.INFERRED, "only start that can have this member")
-            return self._inside(process, line, Scope.INFERRED, "only start of its stream")
-        if not alive:
-            ended = [one for one in group.processes if one.program == program]
-            if ended and tag is None:
-                return self._inside(ended[-1], line, Scope.INFERRED, "last start of its stream")
-            process = self._new_process(group, line)
-            if tag is not None:
-                group.members[tag] = process
-                self._bind(process, line)
-            return self._inside(process, line, Scope.INFERRED, "first line of its start")
-        loads = tuple(one.load for one in alive if one.load)
-        return _Owner(None, None, Scope.AMBIGUOUS, "several starts could have written it", loads)
+            group.members[tag] = process
+            group.may_be_members.pop(tag, None)
+            self._bind(process, line)
+        if line.stream.trusted and line.stream.pid is not None:
+            process.pids.add(line.stream.pid)
 
     def _bind(self, process: Process, line: Line) -> None:
         """Note what a member calls itself: of each name with a rank, a start has one."""
@@ -359,24 +443,6 @@ class _Machine:
     def _sole(self, group: Group, process: Process) -> bool:
         return all(one is process for one in group.processes if one.program == process.program)
 
-    def _relayed(self, group: Group, line: Line) -> _Owner:
-        """An untagged line of a child, re-written by its supervisor: by elimination, or ambiguous."""
-        possible = line.pattern.possible_in
-        alive = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
-        claimed = line.pattern.effects.get("claims")
-        if claimed:
-            due = [load for load in alive if claimed["due"] in load.due]
-            if len(due) == 1:
-                return _Owner(due[0].process, due[0], Scope.INFERRED, "due from this writer")
-        fitting = [load for load in alive if not possible or load.phase in possible]
-        if len(fitting) == 1:
-            return _Owner(fitting[0].process, fitting[0], Scope.INFERRED, "only child that can have written it")
-        if fitting:
-            return _Owner(
-                None, None, Scope.AMBIGUOUS, "several children could have written it, none says which", tuple(fitting)
-            )
-        return _Owner(None, None, None, "no child of this supervisor was in a phase to write it")
-
     def _new_process(self, group: Group, line: Line, tag: str | None = None, parent: Process | None = None) -> Process:
         process = Process(
             group=group,
@@ -388,12 +454,26 @@ class _Machine:
             parent=parent,
         )
         group.processes.append(process)
+        if tag is None and (parent is not None or not self._collective(line)):
+            group.untagged.append(process)
+        return process
+
+    def _collective(self, line: Line) -> bool:
+        """Whether a start of the line's program is several processes, told apart by the tags of their lines."""
+        return self.programs[line.pattern.program].grammar.members == "stream"
+
+    def _new_own(self, group: Group, line: Line) -> Process:
+        """Another life of a server that writes its own lines."""
+        parent = None
+        if key_of(line)[1] in group.supervised:
+            parent = next((one for one in group.parents.values() if one.pid == key_of(line)[1]), None)
+        process = group.own[key_of(line)] = self._new_process(group, line, parent=parent)
         return process
 
     # -- lives --------------------------------------------------------------------------------------------------------
 
-    def _process_line(self, group: Group, line: Line) -> None:
-        """A line that only a beginning process prints: a new life if the writer has had a load already."""
+    def _process_line(self, group: Group, line: Line) -> _Owner | None:
+        """A line that only a beginning process prints: a new life, or one more line of the same beginning."""
         grammar = self.programs[line.pattern.program].grammar
         tag = line.prefix.tag
         if grammar.supervises and line.pattern.role == "parent":
@@ -401,30 +481,60 @@ class _Machine:
                 if child.load and child.load.open:
                     self._end(child.load, line, "unknown")
             group.children.clear()
-            return
-        if grammar.members == "stream" or (group.supervised and tag is None):
-            return
-        key = (line.pattern.program, line.stream.pid if line.stream.trusted else None)
-        process = group.children.get(tag) if tag is not None else group.own.get(key)
-        if process is None or process.load is None:
-            return
-        if process.load.announced_by_parent and process.first is process.last:
-            return  # the child that its supervisor has just spawned says its first words
-        clock = elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
-        if clock is not None and process.last_clock is not None and clock >= process.last_clock:
-            return  # judged by _implausible: a life does not begin in the middle of its own clock
-        proven = tag is not None or (clock is not None and key not in group.shared) or process.load.closing is not None
-        if process.load.open and proven:
-            process.load.end_reason = "exit" if process.load.closing else "unknown"
+            return None
+        if grammar.members == "stream":
+            return None
+        clock = _clock(line)
         if tag is not None:
-            del group.children[tag]
-        else:
-            del group.own[key]
+            if tag in group.children and self._another_life(group.children[tag], line, clock):
+                self._succeed(group.children.pop(tag), proven=True)
+            return None
+        key = key_of(line)
+        lives = [one for one in writers_of(group, key) if not one.routes]
+        name = line.pattern.name
+        waiting = [one for one in lives if one.load is not None and "begin" in one.load.may_be and name not in one.said]
+        if waiting:
+            waiting[-1].said.add(name)
+            return _Owner(waiting[-1], waiting[-1].load, Scope.INFERRED, "first words of an announced child")
+        newest = group.own.get(key)
+        other = key in group.shared or newest is None or newest.gone
+        if newest is not None and not other and not self._another_life(newest, line, clock):
+            newest.said.add(name)
+            if newest.load is not None and newest.load.open and line.pattern.possible_in == {"begin"}:
+                return _Owner(None, None, None, "a process does not begin in the middle of its own clock")
+            if newest.load is None and (len(lives) > 1 or key[1] in group.supervised):
+                return _Owner(newest, None, Scope.INFERRED, "newest process of its stream; before any load")
+            return None
+        for one in lives:
+            goes_back = clock is not None and one.last_clock is not None and clock < one.last_clock
+            if one.parent is None and (one is newest or one.load is not None):
+                self._succeed(one, proven=goes_back and key not in group.shared)
+        process = self._new_own(group, line)
+        process.said.add(name)
+        trusted = line.stream.trusted and len(lives) == 0
+        return _Owner(process, None, Scope.EXACT if trusted else Scope.INFERRED, "first words of a process")
+
+    def _another_life(self, process: Process, line: Line, clock: int | None) -> bool:
+        """Whether a line that only a beginning process prints is not one more line of the beginning of this one."""
+        if process.load is None:
+            return line.pattern.name in process.said
+        if process.load.announced_by_parent and process.first is process.last:
+            return False  # the child that its supervisor has just spawned says its first words
+        # A life does not begin in the middle of its own clock: such a line is suspected.
+        return clock is None or process.last_clock is None or clock < process.last_clock
+
+    def _succeed(self, process: Process, proven: bool) -> None:
+        """Another life begins: this one has ended if that is proven, or if its end was seen to begin."""
+        load = process.load
+        over = proven or (load is not None and (load.closing is not None or not load.open))
+        if load is not None and load.open and over:
+            load.end_reason = "exit" if load.closing else "unknown"
+        process.gone = process.gone or over
 
     def _implausible(self, process: Process, load: Load | None, line: Line) -> str:
         """Why a line cannot be what it looks like, or nothing."""
         effects = line.pattern.effects
-        clock = elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
+        clock = _clock(line)
         moves = "item" in effects or "load" in effects or "spawn" in effects or "end" in effects
         if (
             moves
@@ -459,9 +569,9 @@ class _Machine:
             label = line.matched.keys.get(arguments.get("label", ""), None) or model
             return self._announce(group, line, label, model)
         process = owner.process
-        if process is None and group.supervised and not owner.candidates:
-            parent = next((one for one in group.own.values()), None) or self._new_process(group, line)
-            process = self._new_process(group, line, parent=parent)
+        if process is None and key_of(line)[1] in group.supervised and not owner.candidates:
+            parents = [one for one in group.parents.values() if one.pid == key_of(line)[1]]
+            process = self._new_process(group, line, parent=parents[-1] if parents else self._new_process(group, line))
             return _Owner(
                 process,
                 self._open(process, line, model),
@@ -476,15 +586,15 @@ class _Machine:
             load.names.setdefault("child", model or "")
             return _Owner(process, load, owner.scope, owner.rule)
         if arguments.get("once") and load is not None and load.open:
-            same_writer = line.prefix.tag is None or line.prefix.tag in process.members
-            if load.ready is None and (same_writer or "announced" not in load.variables):
+            said = (line.prefix.tag, line.pattern.name)
+            if load.ready is None and (said not in load.announcers or not self._collective(line)):
                 load.model = load.model or model
+                load.announcers.add(said)
                 return _Owner(process, load, owner.scope, owner.rule)
-            if not same_writer and load.ready is not None:
-                process = self._next_start(group, line)
-            elif load.ready is not None:
+            same_writer = line.prefix.tag is None or line.prefix.tag in process.members
+            if load.closing or (same_writer and key_of(line) not in group.shared):
                 load.end_reason = "exit" if load.closing else "unknown"
-                process = self._next_start(group, line)
+            process = self._next_start(group, line)
         elif arguments.get("once") and load is not None:
             process = self._next_start(group, line)
         elif load is not None and load.open:
@@ -498,15 +608,19 @@ class _Machine:
             process = self._replace_life(group, process, line)
         process.wakes = False
         load = self._open(process, line, model)
-        if line.prefix.tag is not None and self.programs[process.program].grammar.tag_is == "member":
-            group.members[line.prefix.tag] = process
-            self._bind(process, line)
+        load.announcers.add((line.prefix.tag, line.pattern.name))
+        if self._collective(line):
+            tag = line.prefix.tag
+            self._join(group, process, line, tag if tag is None or tag.isdigit() else None)
         return _Owner(process, load, owner.scope, owner.rule)
 
     def _next_start(self, group: Group, line: Line) -> Process:
         """A new start in a stream whose processes share it: the pids of the last one may recur."""
         for tag in [tag for tag, one in group.members.items() if one.load is not None and not one.load.open]:
             del group.members[tag]
+        starts = [one for one in group.processes if one.program == line.pattern.program and not one.gone]
+        for one in starts[:-1]:
+            one.gone = one.load is not None and not one.load.open
         return self._new_process(group, line)
 
     def _replace_life(self, group: Group, process: Process, line: Line) -> Process:
@@ -518,6 +632,7 @@ class _Machine:
             for key, one in list(group.own.items()):
                 if one is process:
                     group.own[key] = new
+        process.gone = process.gone or not (process.load and process.load.open)
         return new
 
     def _announce(self, group: Group, line: Line, label: str | None, model: str | None) -> _Owner:
@@ -541,15 +656,23 @@ class _Machine:
         announced = self._open(process, line, model)
         announced.label = label
         announced.announced_by_parent = True
+        announced.may_be.add("begin")
         group.current = announced
         return _Owner(process, announced, Scope.EXACT, "announced by its supervisor")
 
     def _supervisor(self, group: Group, line: Line) -> Process:
-        """The process that writes untagged under the line's program: a supervisor, or the only writer."""
-        key = (line.pattern.program, line.stream.pid if line.stream.trusted else None)
-        process = group.own.get(key)
+        """The process that starts others: a supervisor's own lines are its, untagged as they are."""
+        key = key_of(line)
+        process = group.parents.get(key)
         if process is None:
-            process = group.own[key] = self._new_process(group, line)
+            grammar = self.programs[line.pattern.program].grammar
+            lives = [] if grammar.supervises else writers_of(group, key)
+            beginning = [one for one in lives if one.load is None and not one.routes]
+            process = beginning[0] if len(beginning) == 1 else self._new_process(group, line)
+            process.routes = True
+            group.parents[key] = process
+            if group.own.get(key) is process:
+                del group.own[key]
         return process
 
     def _spawn(self, group: Group, line: Line, owner: _Owner) -> _Owner:
@@ -570,6 +693,7 @@ class _Machine:
             load = self._open(process, line, process.label)
             load.label = process.label
             load.announced_by_parent = True
+            load.may_be.add("begin")
             load.spawned = True
             return _Owner(process, load, Scope.EXACT, "spawned by its supervisor")
         waiting = [
@@ -583,7 +707,8 @@ class _Machine:
                 for item in load.items:
                     item.mark, item.why = Mark.SUPERSEDED, "the first attempt of this load was given up"
                 load.contexts, load.context, load.outer, load.part = [], None, [], Part.TARGET
-                load.phase = "allocate"
+                load.unsure.clear()
+                load.enter("allocate", line)
             load.spawned = True
             load.label = load.label or (None if label is None else str(label))
             load.process.label = None if key is None else str(key)
@@ -613,6 +738,7 @@ class _Machine:
         load.implied = True
         load.phase = arguments.get("phase", "serve")
         load.phases[-1] = (load.phase, line)
+        load.may_be = {load.phase}
         return _Owner(process, load, Scope.INFERRED, rule)
 
     def _another(self, load: Load, line: Line, again_s: float | None) -> bool:
@@ -631,10 +757,7 @@ class _Machine:
         for line in group.lines:
             grammar = self.programs[line.pattern.program].grammar
             if grammar.supervises and line.carried_by is None and not line.stream.manager and not line.stream.kernel:
-                key = (line.pattern.program, line.stream.pid if line.stream.trusted else None)
-                if key not in group.own:
-                    group.own[key] = self._new_process(group, line)
-                return group.own[key]
+                return self._supervisor(group, line)
         return None
 
     def _open(self, process: Process, line: Line, model: str | None) -> Load:
@@ -669,8 +792,10 @@ class _Machine:
                 load.due.add(effects["due"]["next"])
         if load is None:
             return
+        settle(load, line)
         if "claims" in effects and not effects["claims"].get("keeps"):
             load.due.discard(effects["claims"]["due"])
+            load.may_owe.discard(effects["claims"]["due"])
         if "set" in effects:
             self._set(load, line)
         if "use" in effects:
@@ -680,6 +805,7 @@ class _Machine:
         if "context" in effects:
             load.context = Context(len(load.contexts), load.part)
             load.contexts.append(load.context)
+            load.unsure.discard("context")
         if "block" in effects and load.context is not None:
             load.context.blocks += 1
             load.context.open_block = True
@@ -707,30 +833,20 @@ class _Machine:
             load.names.setdefault(event.what, event.model)
 
     def _phase(self, load: Load, line: Line) -> None:
-        arguments = line.pattern.effects["phase"]
-        target = arguments.get("to")
-        if target is None:
-            captured = {**line.matched.keys, **_fields(line)}
-            target = arguments["map"].get(str(captured.get(arguments["from"])))
-        if target is None or target == load.phase or (not load.open and target != "asleep"):
+        target = _target(line, "phase")
+        if target is None or (not load.open and target != "asleep"):
             return
-        if load.phase == "serve" and target in {"fit", "allocate"}:
+        if load.phase == "end" or (load.phase == "serve" and target in {"fit", "allocate"}):
             return
         if target == "serve" and load.phase == "asleep" and not load.open:
             return
-        load.phase = target
-        load.phases.append((target, line))
-        if target == "serve" and load.ready is None:
-            load.ready = line
+        load.enter(target, line)
 
     def _part(self, load: Load, line: Line) -> None:
-        arguments = line.pattern.effects["part"]
-        target = arguments.get("to")
+        target = _target(line, "part")
         if target is None:
-            captured = {**line.matched.keys, **_fields(line)}
-            target = arguments["map"].get(str(captured.get(arguments["from"])))
-            if target is None:
-                return
+            return
+        load.unsure.discard("part")
         if target == "outer":
             load.part = load.outer.pop() if load.outer else Part.TARGET
             own = [one for one in load.contexts if one.part == load.part]
@@ -812,6 +928,10 @@ class _Machine:
             item.mark, item.why = Mark.PLANNED, "printed by a dry run that allocates nothing"
         elif load.phase not in line.pattern.believed_in:
             item.mark, item.why = Mark.CLAIMED, f"printed in the phase {load.phase}: shown, not counted"
+        elif not load.may_be - {"begin"} <= line.pattern.believed_in:
+            item.mark, item.why = Mark.CLAIMED, "lines that several could have written leave its phase open"
+        elif ("part" in load.unsure and "part" not in arguments) or (per == "context" and "context" in load.unsure):
+            item.mark, item.why = Mark.CLAIMED, "lines that several could have written leave its part open"
         elif per == "context" and context is None:
             item.mark, item.why = Mark.CLAIMED, "several contexts could have printed it"
         else:
@@ -873,9 +993,7 @@ class _Machine:
         ]
         if len(waiting) == 1:
             load = waiting[0]
-            load.phase = "serve"
-            load.ready = line
-            load.phases.append(("serve", line))
+            load.enter("serve", line)
 
     def _live_count(self, group: Group, line: Line) -> None:
         captured = {**line.matched.keys, **_fields(line)}
@@ -930,18 +1048,15 @@ class _Machine:
             if load.closing is None and load.open:
                 load.closing = line
                 load.variables.setdefault("closing_reason", [reason])
-                if load.phase != "end":
-                    load.phase = "end"
-                    load.phases.append(("end", line))
+                load.enter("end", line)
             return
         if load.open:
             if reason == "exit" and load.variables.get("closing_reason"):
                 reason = load.variables["closing_reason"][0]
             load.closing = load.closing or line
             load.ended, load.end_reason = line, reason
-            if reason != "sleep" and load.phase != "end":
-                load.phase = "end"
-                load.phases.append(("end", line))
+            if reason != "sleep":
+                load.enter("end", line)
 
     def _manager(self, group: Group, line: Line) -> None:
         """A service manager's or kernel's line: it ends what it names."""
@@ -966,9 +1081,7 @@ class _Machine:
                         final = load.variables.get("closing_reason", ["exit"])[0]
                     load.ended, load.end_reason = line, final
                     load.closing = load.closing or line
-                    if load.phase != "end":
-                        load.phase = "end"
-                        load.phases.append(("end", line))
+                    load.enter("end", line)
         if len(touched) == 1:
             self._emit(line, _Owner(touched[0].process, touched[0], Scope.EXACT, "invocation of the unit"))
         else:
@@ -977,6 +1090,23 @@ class _Machine:
 
 
 _MODELS = frozenset({Part.TARGET, Part.DRAFT, Part.MTP})
+
+
+def _target(line: Line, effect: str) -> str | None:
+    """Where an effect leads: a fixed phase or part, or what a captured value stands for."""
+    arguments = line.pattern.effects.get(effect)
+    if arguments is None:
+        return None
+    target: str | None = arguments.get("to")
+    if target is None:
+        captured = {**line.matched.keys, **_fields(line)}
+        target = arguments["map"].get(str(captured.get(arguments["from"])))
+    return target
+
+
+def _clock(line: Line) -> int | None:
+    """µs since its writer began, if the line carries them."""
+    return elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
 
 
 def _fields(line: Line) -> dict[str, Any]:

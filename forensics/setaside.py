@@ -119,21 +119,25 @@ def _tables(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) ->
 
 
 def _suspects(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Lines that look like evidence and are suspected to be forged, by the line that carries them."""
     rows = connection.execute(
         """
-        SELECT suspect, count(*), list(line_id ORDER BY ordinal) FROM line WHERE suspect IS NOT NULL
-        GROUP BY suspect ORDER BY min(ordinal)
+        SELECT line.suspect, carrier.line_id, carrier.text, count(*), list(line.line_id ORDER BY line.ordinal)
+        FROM line LEFT JOIN line AS carrier ON carrier.line_id = line.carrier
+        WHERE line.suspect IS NOT NULL
+        GROUP BY line.suspect, carrier.line_id, carrier.text ORDER BY min(line.ordinal)
         """
     ).fetchall()
     return [
         {
             "what": "lines suspected to be forged",
-            "why": why,
+            "why": why if carrier is None else f"they are part of a text: {text[:120]}",
             "mib": None,
             "bytes": None,
             "count": count,
             "load_id": None,
-            "evidence": list(lines[:6]),
+            "carrier": carrier,
+            "evidence": [*([carrier] if carrier else []), *lines[:6]],
         }
-        for why, count, lines in rows
+        for why, carrier, text, count, lines in rows
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .catalogue import Catalogue, Program
 from .clocks import elapsed_us
@@ -40,6 +40,7 @@ class CardSample:
     free: int | None
     reserved: int | None
     source: str
+    root: str
     offset: int
     length: int
 
@@ -51,6 +52,7 @@ class HolderSample:
     at_us: int
     used: int | None
     source: str
+    root: str
     offset: int
     length: int
 
@@ -155,6 +157,7 @@ def gather(
     """Bring the rows of all telemetry sources together, by card and process; times as printed."""
     telemetry = Telemetry()
     for cards in card_sets:
+        root = cards.source.digest.root
         for row, wall in enumerate(cards.wall_us):
             if wall is None:
                 continue
@@ -172,6 +175,7 @@ def gather(
                     cards.free_bytes[row],
                     cards.reserved_bytes[row],
                     cards.source.name,
+                    root,
                     cards.offset[row],
                     cards.length[row],
                 )
@@ -179,6 +183,7 @@ def gather(
     rows: dict[tuple[int, int], list[tuple[HolderSample, str | None]]] = {}
     places: dict[tuple[int, int], Card] = {}
     for holders in holder_sets:
+        root = holders.source.digest.root
         for row, wall in enumerate(holders.wall_us):
             pid = holders.pid[row]
             if wall is None or pid is None:
@@ -187,7 +192,12 @@ def gather(
             key = (id(card), pid)
             places[key] = card
             sample = HolderSample(
-                wall, holders.used_bytes[row], holders.source.name, holders.offset[row], holders.length[row]
+                wall,
+                holders.used_bytes[row],
+                holders.source.name,
+                root,
+                holders.offset[row],
+                holders.length[row],
             )
             rows.setdefault(key, []).append((sample, holders.process[row]))
     for key, samples in rows.items():
@@ -242,16 +252,9 @@ def shift(telemetry: Telemetry, offset_us: int, basis: str) -> None:
     if not offset_us:
         return
     for card in telemetry.cards:
-        card.samples = [
-            CardSample(
-                one.at_us - offset_us, one.total, one.used, one.free, one.reserved, one.source, one.offset, one.length
-            )
-            for one in card.samples
-        ]
+        card.samples = [replace(one, at_us=one.at_us - offset_us) for one in card.samples]
     for holder in telemetry.holders:
-        holder.samples = [
-            HolderSample(one.at_us - offset_us, one.used, one.source, one.offset, one.length) for one in holder.samples
-        ]
+        holder.samples = [replace(one, at_us=one.at_us - offset_us) for one in holder.samples]
 
 
 def infer_zone(telemetry: Telemetry, processes: Sequence[Process], tz_us: int | None, zone_known: bool) -> None:

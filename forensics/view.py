@@ -93,10 +93,16 @@ class View:
     legend: tuple[Cited, ...]
 
 
-def view(document: Document, asked: str | None = None) -> View:
-    """Arrange a document around one load: the one asked for, or the newest."""
+def view(document: Document, asked: str | None = None, aliases: Aliases | None = None) -> View:
+    """Arrange a document around one load: the one asked for, or the newest.
+
+    Args:
+        document: What `explain-vram` found.
+        asked: A load: its id or the beginning of it, its model or its unit.
+        aliases: Short names of evidence, to go on with where a page shows several loads.
+    """
     load = choose_load(document, asked)
-    aliases = Aliases(mapping(document, "evidence"))
+    aliases = aliases or Aliases(mapping(document, "evidence"))
     shown = load or {}
     devices = maps(shown, "devices")
     on_cards = [device for device in devices if (label(device, "where") or "card") in ("card", "shared")]

@@ -1,9 +1,10 @@
 -- One row a load in the order of its domain: what was there before, and why this one began.
 --
--- Where a domain has no wall time, places among the lines stand for times (line_time). evicted: a supervisor's own line says that a load has to go for it. gone: another load ended within 30 s before it, or
--- while it loaded. presumed: when the one before ended is not logged, and it was in use less than its keep-alive ago.
--- free: the one before had gone by itself. beside: the one before is still there. Of the same model: woke, crashed,
--- options, expired, restarted, again (the log does not say why).
+-- Where a domain has no wall time, places among the lines stand for times (line_time).
+-- evicted: a supervisor's own line says that a load has to go for it. gone: another load ended within 30 s before it,
+-- or while it loaded. presumed: no end of the one before is logged, it was in use less than its keep-alive ago, and it
+-- ended or its model begins again later. free: the one before had gone by itself. beside: the one before is still there. Of
+-- the same model: woke, crashed, options, expired, restarted, again (the log does not say why).
 --
 -- load_id      VARCHAR   The load.
 -- domain       VARCHAR   Host, boot and unit, or the source.
@@ -16,7 +17,7 @@
 -- ready_at     BIGINT    Ready, or the place of that line.
 -- last_at      BIGINT    Its last line.
 -- before_id    VARCHAR   The load before it.
--- why          VARCHAR   first, evicted, gone, presumed, free, beside, woke, crashed, options, expired, restarted or again.
+-- why          VARCHAR   One of the words above.
 -- keep_s       DOUBLE    Keep-alive: as set, else 300 s.
 WITH lasting AS (
     SELECT load_id, max(line_time.at) AS last_at
@@ -34,7 +35,9 @@ broken AS (
 kept AS (
     SELECT
         process_domain.domain,
-        arg_max(regexp_extract(arguments_reported.text, 'KEEP_ALIVE[:=]"?(-?[0-9hms.]+)', 1), arguments_reported.ordinal) AS kept
+        arg_max(
+            regexp_extract(arguments_reported.text, 'KEEP_ALIVE[:=]"?(-?[0-9hms.]+)', 1), arguments_reported.ordinal
+        ) AS kept
     FROM arguments_reported
     JOIN process_domain USING (process_id)
     WHERE arguments_reported.believed AND arguments_reported.text LIKE '%KEEP_ALIVE%'
@@ -64,7 +67,9 @@ placed AS (
         lasting.last_at,
         broken.load_id IS NOT NULL AS broken,
         coalesce(keep.keep_s, 300.0) AS keep_s,
-        row_number() OVER (PARTITION BY process_domain.domain ORDER BY load.number) AS place
+        row_number() OVER (PARTITION BY process_domain.domain ORDER BY load.number) AS place,
+        lead(load.number) OVER same IS NOT NULL AS returns,
+        lag(load.end_reason) OVER same = 'log_ends' AND NOT lag(broken.load_id IS NOT NULL) OVER same AS returned
     FROM load
     JOIN process_domain USING (process_id)
     JOIN load_identity USING (load_id)
@@ -76,6 +81,7 @@ placed AS (
     LEFT JOIN broken ON broken.load_id = load.load_id
     LEFT JOIN keep USING (domain)
     WHERE load.load_id NOT IN (SELECT load_id FROM load_copies)
+    WINDOW same AS (PARTITION BY process_domain.domain, load_identity.model ORDER BY load.number)
 ),
 follows AS (
     SELECT
@@ -123,6 +129,27 @@ victims AS (
             OR (other.gone_by_count AND other.gone_at < coalesce(after.begun_at, other.gone_at + 1))
         )
     GROUP BY follows.load_id
+),
+-- A log that shows no end of a load whose model begins again later shows that it had ended; the last in turn is taken
+-- to have done as those before it.
+silent AS (
+    SELECT DISTINCT follows.load_id
+    FROM follows
+    JOIN placed AS other
+        ON other.domain = follows.domain
+        AND other.place < follows.place
+        AND other.model <> follows.model
+        AND other.end_reason = 'log_ends'
+        AND NOT other.broken
+        AND other.last_at < follows.begun_at
+        AND follows.begun_at - other.last_at < follows.keep_s * 1e6
+        AND (other.returns OR (follows.returned AND other.place = follows.place - 1))
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM placed AS again
+        WHERE again.domain = other.domain AND again.model = other.model
+            AND again.place > other.place AND again.place < follows.place
+    )
 )
 SELECT
     follows.load_id,
@@ -151,10 +178,12 @@ SELECT
         WHEN before_gone IS NOT NULL AND before_gone <= follows.begun_at THEN 'free'
         WHEN before_end = 'unknown' AND before_gone IS NULL THEN
             CASE WHEN follows.begun_at - before_last < keep_s * 1e6 THEN 'presumed' ELSE 'free' END
+        WHEN silent.load_id IS NOT NULL THEN 'presumed'
         ELSE 'beside'
     END AS why,
     follows.keep_s
 FROM follows
 LEFT JOIN witnessed USING (load_id)
 LEFT JOIN victims USING (load_id)
+LEFT JOIN silent USING (load_id)
 ORDER BY follows.domain, follows.place

@@ -130,7 +130,7 @@ SELECT
     device,
     kv_bytes,
     -- 0.005 GiB of the printed figure, and one block: a few MiB on the models seen.
-    5368710 + 8388608 AS kv_bound_bytes,
+    (5368710 + 8388608)::BIGINT AS kv_bound_bytes,
     kv_lines,
     kv_note,
     utilization,

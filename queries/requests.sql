@@ -58,7 +58,8 @@ SELECT
     elapsed_s,
     coalesce(method = 'POST', FALSE) AND coalesce(
         regexp_matches(
-            path, '(completions?|messages|responses|embeddings?|embed|generate|chat|infill|rerank(ing)?|score)/?(\?.*)?$'
+            path,
+            '(completions?|messages|responses|embeddings?|embed|generate|chat|infill|rerank(ing)?|score)/?(\?.*)?$'
         ), FALSE
     ) AS inference
 FROM served

@@ -11,7 +11,9 @@
 -- how      VARCHAR  covers or first.
 -- line_id  VARCHAR  The access line.
 WITH covering AS (
-    SELECT swap_runs.episode, swap_runs.load_id, requests.address, requests.class, requests.path, 'covers' AS how, requests.line_id
+    SELECT
+        swap_runs.episode, swap_runs.load_id, requests.address, requests.class, requests.path, 'covers' AS how,
+        requests.line_id
     FROM swap_runs
     JOIN load USING (load_id)
     JOIN requests

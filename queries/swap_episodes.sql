@@ -1,8 +1,8 @@
 -- One row an episode: how many models took turns, how often, at what interval, and what the loading cost.
 --
 -- The interval is from the begin of one load to the begin of the next; the cycle from one load of a model to its next.
--- The deviation is that of a sample. The span runs from the first begin to the end of loading of the last, or to its begin
--- where that is not logged. Seconds and bytes are sums over the loads of which the log tells them.
+-- The deviation is that of a sample. The span runs from the first begin to the end of loading of the last, or to its
+-- begin where that is not logged. Seconds and bytes are sums over the loads of which the log tells them.
 --
 -- episode            BIGINT     Number of the episode.
 -- kind               VARCHAR    ping_pong, sequence, reload or crash_loop.
@@ -34,8 +34,8 @@ WITH weights AS (
 ),
 members AS (
     SELECT
-        swap_runs.*, load_starts.model, load_starts.options, load_starts.identity, load.begun_us, load.ready_us, load_times.loading_s,
-        weights.weights_bytes,
+        swap_runs.*, load_starts.model, load_starts.options, load_starts.identity, load.begun_us, load.ready_us,
+        load_times.loading_s, weights.weights_bytes,
         swap_runs.place = min(swap_runs.place) OVER (PARTITION BY swap_runs.episode) AS first
     FROM swap_runs
     JOIN load_starts USING (load_id)
@@ -65,7 +65,11 @@ paces AS (
 ),
 named AS (
     SELECT episode, list(identity ORDER BY place) AS identities, count(DISTINCT model) AS models
-    FROM (SELECT episode, model, any_value(identity) AS identity, min(place) AS place FROM members GROUP BY episode, model)
+    FROM (
+        SELECT episode, model, any_value(identity) AS identity, min(place) AS place
+        FROM members
+        GROUP BY episode, model
+    )
     GROUP BY episode
 ),
 turns AS (

@@ -20,7 +20,9 @@ WITH inside AS (
 busy AS (
     SELECT
         *, coalesce(
-            max(time_us) OVER (PARTITION BY episode ORDER BY begun_us, time_us ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+            max(time_us) OVER (
+                PARTITION BY episode ORDER BY begun_us, time_us ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ),
             from_us
         ) AS busy_us
     FROM inside

@@ -51,7 +51,8 @@ timed AS (
 ),
 members AS (
     SELECT
-        swap_runs.*, lead(load_starts.begun_us) OVER (PARTITION BY swap_runs.episode ORDER BY swap_runs.place) AS next_us
+        swap_runs.*,
+        lead(load_starts.begun_us) OVER (PARTITION BY swap_runs.episode ORDER BY swap_runs.place) AS next_us
     FROM swap_runs
     JOIN load_starts USING (load_id)
 ),
@@ -65,17 +66,22 @@ passing AS (
     GROUP BY members.episode, members.load_id
 )
 SELECT
-    members.episode, members.load_id, load.number, load_starts.identity, load_starts.options, members.swaps, load_starts.why,
+    members.episode, members.load_id, load.number, load_starts.identity, load_starts.options, members.swaps,
+    load_starts.why,
     load.begun_us, load.begun_line,
     load_times.loading_s,
     ledger.weights_bytes,
     coalesce(measured.measured_bytes, ledger.held_bytes) AS held_bytes,
-    CASE WHEN measured.measured_bytes IS NOT NULL THEN 'measured' WHEN ledger.held_bytes IS NOT NULL THEN 'logged' END AS held_by,
+    CASE
+        WHEN measured.measured_bytes IS NOT NULL THEN 'measured' WHEN ledger.held_bytes IS NOT NULL THEN 'logged'
+    END AS held_by,
     (members.next_us - load.begun_us) / 1e6 AS stay_s,
     known_load_times.shortest_s AS known_s,
     coalesce(served.requests, timed.requests, passing.requests) AS requests,
-    CASE WHEN coalesce(served.requests, timed.requests) IS NOT NULL THEN 'line' WHEN passing.requests IS NOT NULL THEN 'time' END
-        AS requests_by
+    CASE
+        WHEN coalesce(served.requests, timed.requests) IS NOT NULL THEN 'line'
+        WHEN passing.requests IS NOT NULL THEN 'time'
+    END AS requests_by
 FROM members
 JOIN load USING (load_id)
 JOIN load_starts USING (load_id)

@@ -37,9 +37,11 @@ caused AS (
     WHERE swap_runs.swaps OR swap_runs.kind = 'reload'
 )
 SELECT
-    episode, load_id, line_id, ordinal, cause, coalesce(reason, 'evicted') AS reason, victim, predicted_bytes, available_bytes,
+    episode, load_id, line_id, ordinal, cause, coalesce(reason, 'evicted') AS reason, victim, predicted_bytes,
+    available_bytes,
     CASE
-        WHEN cause = 'models_max' AND reason ILIKE '%max runners%' THEN 'Allow {n} models at once (OLLAMA_MAX_LOADED_MODELS={n})'
+        WHEN cause = 'models_max' AND reason ILIKE '%max runners%'
+            THEN 'Allow {n} models at once (OLLAMA_MAX_LOADED_MODELS={n})'
         WHEN cause = 'models_max' THEN 'Allow {n} models at once (--models-max {n})'
         WHEN cause = 'memory' AND predicted_bytes IS NOT NULL
             THEN 'Ask for a smaller context, for the prediction counts it in full; or give each model its own card'

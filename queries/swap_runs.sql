@@ -118,11 +118,10 @@ SELECT
     found.domain,
     found.load_id,
     found.place,
-    coalesce(
-        load_starts.model IS DISTINCT FROM lag(load_starts.model) OVER (PARTITION BY numbered.episode ORDER BY found.place)
-        AND lag(found.load_id) OVER (PARTITION BY numbered.episode ORDER BY found.place) IS NOT NULL, FALSE
-    ) AS swaps
+    lag(found.load_id) OVER in_turn IS NOT NULL
+        AND load_starts.model IS DISTINCT FROM lag(load_starts.model) OVER in_turn AS swaps
 FROM found
 JOIN numbered USING (kind, domain, part)
 JOIN load_starts USING (load_id)
+WINDOW in_turn AS (PARTITION BY numbered.episode ORDER BY found.place)
 ORDER BY numbered.episode, found.place

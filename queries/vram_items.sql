@@ -23,20 +23,36 @@ WITH shapes AS (
     WHERE believed AND phase = 'allocate' AND load_id IS NOT NULL AND cells IS NOT NULL AND k_type IS NOT NULL
     GROUP BY load_id, part
 ),
-ledger AS (
+-- At `at` the ledger is as it stood then; at the other moments a load is complete.
+sums AS (
     SELECT
-        moments.load_id, moments.moment, moments.device, moments.place, ledger.part, ledger.kind, ledger.size_bytes,
-        ledger.size_bytes - ledger.bound_bytes AS low_bytes, ledger.size_bytes + ledger.bound_bytes AS high_bytes,
-        ledger.basis, ledger.lines,
-        CASE
-            WHEN ledger.basis = 'derived' THEN 'printed once for several cards: the share of each'
-            WHEN ledger.kind = 'kv_cache' THEN shapes.note
-        END AS note
+        moments.load_id, moments.moment, moments.device, moments.place, amounts.part, amounts.kind,
+        sum(amounts.size_bytes)::BIGINT AS size_bytes,
+        sum(amounts.bound_bytes)::BIGINT AS bound_bytes,
+        bool_or(amounts.basis = 'derived') AS derived,
+        string_agg(amounts.line_id, ' ' ORDER BY amounts.ordinal) AS lines
     FROM vram_moments AS moments
-    JOIN vram_ledger AS ledger USING (load_id, device)
-    LEFT JOIN shapes ON shapes.load_id = ledger.load_id AND shapes.part = ledger.part
+    JOIN ledger_lines AS amounts USING (load_id, device, place)
     -- A load that sleeps inside its life has given its ledger back.
     WHERE moments.phase IS DISTINCT FROM 'asleep'
+        AND CASE
+            WHEN moments.moment = 'at' AND amounts.at_us IS NOT NULL
+                THEN amounts.at_us <= moments.at_us AND (amounts.until_us IS NULL OR moments.at_us < amounts.until_us)
+            ELSE amounts.mark = 'counted'
+        END
+    GROUP BY moments.load_id, moments.moment, moments.device, moments.place, amounts.part, amounts.kind
+),
+ledger AS (
+    SELECT
+        sums.load_id, sums.moment, sums.device, sums.place, sums.part, sums.kind, sums.size_bytes,
+        sums.size_bytes - sums.bound_bytes AS low_bytes, sums.size_bytes + sums.bound_bytes AS high_bytes,
+        CASE WHEN sums.derived THEN 'derived' ELSE 'logged' END AS basis, sums.lines,
+        CASE
+            WHEN sums.derived THEN 'printed once for several cards: the share of each'
+            WHEN sums.kind = 'kv_cache' THEN shapes.note
+        END AS note
+    FROM sums
+    LEFT JOIN shapes ON shapes.load_id = sums.load_id AND shapes.part = sums.part
 ),
 runtimes AS (
     SELECT

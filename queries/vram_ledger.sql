@@ -14,19 +14,17 @@
 -- basis        VARCHAR  logged or derived.
 -- lines        VARCHAR  Evidence: line ids in order, separated by blanks.
 SELECT
-    item.load_id,
-    device.device,
-    device.place,
-    device.card_id,
-    item.part,
-    item.kind,
-    sum(item.size_bytes)::BIGINT AS size_bytes,
-    sum(item.bound_bytes)::BIGINT AS bound_bytes,
-    CASE WHEN bool_or(device.spread) THEN 'derived' ELSE 'logged' END AS basis,
-    string_agg(item.line_id, ' ' ORDER BY line.ordinal) AS lines
-FROM item
-JOIN device USING (process_id, logged)
-JOIN line USING (line_id)
-WHERE item.mark = 'counted' AND line.event = 'buffer_allocated'
-GROUP BY item.load_id, device.device, device.place, device.card_id, item.part, item.kind
-ORDER BY item.load_id, device.device, min(line.ordinal)
+    load_id,
+    device,
+    place,
+    card_id,
+    part,
+    kind,
+    sum(size_bytes)::BIGINT AS size_bytes,
+    sum(bound_bytes)::BIGINT AS bound_bytes,
+    CASE WHEN bool_or(basis = 'derived') THEN 'derived' ELSE 'logged' END AS basis,
+    string_agg(line_id, ' ' ORDER BY ordinal) AS lines
+FROM ledger_lines
+WHERE mark = 'counted'
+GROUP BY load_id, device, place, card_id, part, kind
+ORDER BY load_id, device, min(ordinal)

@@ -19,14 +19,14 @@ __all__ = ["case", "screen"]
 CATALOGUE = load_catalogue(())
 
 
-def case(folder: Path, files: dict[str, str], **asked: Any) -> Ask:
-    """A case of some texts by file name, opened for questions."""
+def case(folder: Path, files: dict[str, str], *more: Path, **asked: Any) -> Ask:
+    """A case of some texts by file name, and of more files and folders, opened for questions."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     connection = duckdb.connect()
-    store(read_evidence([folder], CATALOGUE), connection)
+    store(read_evidence([folder, *more], CATALOGUE), connection)
     install(connection, load_questions())
     return Ask(connection=connection, **asked)
 

@@ -15,8 +15,9 @@ from rich.console import Console
 from forensics.answer import Answer, Ask, Question, answer_table
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
-from forensics.cli import _which
+from forensics.opened import chosen_loads
 from forensics.question import install, load_questions
+from forensics.regress import load_case
 
 __all__ = ["FIXTURES", "asked", "case_of", "case_text", "moment", "screen"]
 
@@ -28,9 +29,10 @@ CATALOGUE = load_catalogue()
 
 @cache
 def case_of(*inputs: Path) -> duckdb.DuckDBPyConnection:
-    """Read files as one case and install the questions; questions only read, so a case is kept."""
+    """Read files, or the inputs of a kept case, as one case; questions only read, so a case is kept."""
     connection = duckdb.connect()
-    store(read_evidence(inputs, CATALOGUE, tz_us=0), connection)
+    paths = [path for one in inputs for path in (load_case(one).paths if (one / "case.toml").is_file() else [one])]
+    store(read_evidence(paths, CATALOGUE, tz_us=0), connection)
     install(connection, load_questions())
     return connection
 
@@ -51,7 +53,7 @@ def asked(
     connection: duckdb.DuckDBPyConnection, question: Question, load: str | None = None, around: str | None = None
 ) -> tuple[Answer, dict[str, Any]]:
     """The answer, and the document's loads by the name, number or unit that a person would use."""
-    which: Sequence[str] | None = _which(connection, load)
+    which: Sequence[str] | None = chosen_loads(connection, wanted=load)
     ask = Ask(connection, loads=which, around_us=None if around is None else moment(around))
     answer = question(ask)
     found: dict[str, Any] = {}

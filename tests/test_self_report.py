@@ -253,7 +253,6 @@ def test_without_plain_loads_nothing_is_said_to_be_counted_twice(tmp_path: Path)
     assert [claim for _, claim in claims(incident(tmp_path)) if "counted twice" in claim] == []
 
 
-@pytest.mark.xfail(reason="a parent's table lines have no owner yet, though one child is loading", strict=True)
 def test_era_b_reports_the_table_at_the_end_of_the_load(tmp_path: Path) -> None:
     log = """\
 time=2026-09-18T07:59:00.000Z level=INFO source=routes.go:1332 msg="Listening on 127.0.0.1:11434 (version 0.13.1)"

@@ -13,6 +13,7 @@ from forensics.answer import Ask
 from forensics.ask_swaps import swaps
 from forensics.cli import app
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 SIX_LINES = """\
 2026-08-01T08:11:44+0000 box server[1234]: load_tensors: offloaded 65/65 layers to GPU
 2026-08-01T08:12:22+0000 box server[1234]: load_tensors: offloaded 66/66 layers to GPU
@@ -54,6 +55,11 @@ ROUTER = """\
 [56361] 0.05.182.339 I srv  llama_server: model loaded
 """
 """A router with room for one model: the lines of a recorded run, fewer of them."""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    return case(tmp_path_factory.mktemp("router"), {}, FIXTURES / "llama-router-ping-pong")
 
 
 def journal(text: str, begun: str = "2026-11-30T11:08:", pid: int = 5516) -> str:
@@ -326,6 +332,26 @@ def test_a_supervisor_that_predicts_too_much_is_quoted_with_its_numbers(tmp_path
         ("192.168.3.148", "non-local", "covers", 4)
     ]
     assert (episode["loading_s"], episode["requests"]["requests"]) == (32, 4)
+
+
+def test_the_recorded_router_loads_eight_times_for_seven_swaps(recorded: Ask) -> None:
+    (episode,) = episodes(recorded)
+    assert (episode["kind"], episode["swaps"], len(episode["loads"])) == ("ping_pong", 7, 8)
+    assert episode["identities"] == ["Qwen3-8B-Q4_0", "Qwen3.6-27B-Q4_0"]
+    assert [(one["cause"], one["count"]) for one in episode["triggers"]] == [("models_max", 7)]
+    assert [round(value, 1) for value in (episode["loading_s"], episode["span_s"])] == [33.3, 38.7]
+    assert [round(episode["interval_s"][key], 1) for key in ("mean", "min", "max")] == [4.7, 3.0, 6.7]
+    assert [one["requests"] for one in episode["details"]] == [1] * 8
+    assert episode["remedy"].endswith("here Qwen3-8B-Q4_0 held 11.03 GiB, Qwen3.6-27B-Q4_0 held 18.64 GiB.")
+    assert (episode["asked_by"], episode["short_intervals"], swaps(recorded).document["copies"]) == ([], [], 0)
+
+
+def test_recorded_runners_that_evict_each_other_are_told_from_the_one_beside_them(tmp_path: Path) -> None:
+    ask = case(tmp_path, {}, FIXTURES / "relayed-runners" / "server.log.gz")
+    (episode,) = episodes(ask)
+    assert (episode["kind"], episode["swaps"], len(episode["identities"])) == ("ping_pong", 4, 2)
+    assert [why for _, why in apart(ask)] == ["beside"]
+    assert [(one["cause"], one["count"]) for one in episode["triggers"]] == [("memory", 4)]
 
 
 def test_without_any_load_the_question_cannot_be_answered(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """Readers: envelope formats only. Bytes in, blocks of records out; nothing here knows a program."""
 
-from forensics.records.block import NO_TIME, Block, CardSamples, Digest, HolderSamples, Problem, Source, Stream
+from forensics.records.block import CHUNK, NO_TIME, Block, CardSamples, Digest, HolderSamples, Problem, Source, Stream
 from forensics.records.options import Options
-from forensics.records.read import contents, read_inputs
+from forensics.records.read import contents, digests, looks, read_inputs
 
 __all__ = [
+    "CHUNK",
     "NO_TIME",
     "Block",
     "CardSamples",
@@ -15,5 +16,7 @@ __all__ = [
     "Source",
     "Stream",
     "contents",
+    "digests",
+    "looks",
     "read_inputs",
 ]

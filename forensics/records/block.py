@@ -7,7 +7,7 @@ where each record stands in its source, when it was written and by which stream.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -124,8 +124,9 @@ class Block:
     """Consecutive records of one source.
 
     The message of record i is `data[starts[i]:ends[i]]`, without its line end. It is cited as `lengths[i]` bytes at
-    `offsets[i]` of the source (after decompression), which for plain text and exports are the message's own bytes and
-    for JSON envelopes the whole record's. `times` are µs since the epoch, UTC, as the collector received the record
+    `offsets[i]` of the source (after decompression), which for plain text and exports are the message's own bytes, for
+    JSON envelopes the whole record's, and for native journals the message's own bytes in the first entry that has them
+    and the ENTRY object in others. `times` are µs since the epoch, UTC, as the collector received the record
     (`NO_TIME` if unknown). `streams[i]` indexes `stream_table`. `cursors` and `fields` are sparse, by record number:
     the journal cursor, and the trusted fields of lines by the service manager.
     """
@@ -140,7 +141,7 @@ class Block:
     streams: npt.NDArray[np.int32]
     stream_table: list[Stream]
     first_record: int = 0
-    cursors: dict[int, str] = field(default_factory=dict)
+    cursors: Mapping[int, str] = field(default_factory=dict)
     fields: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def __len__(self) -> int:

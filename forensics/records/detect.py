@@ -6,6 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
+from forensics.records.journal_file import MAGIC
 from forensics.records.journal_text import style_of
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
@@ -34,7 +35,6 @@ _OTHER_TELEMETRY = {
 }
 
 _MAGIC = (
-    (b"LPKSHHRH", "journal-native", "export it: journalctl -o export --file=THE_FILE"),
     (b"PK\x03\x04", "archive", "unpack it and give the folder"),
     (b"7z\xbc\xaf\x27\x1c", "archive", "unpack it and give the folder"),
     (b"PAR1", "binary", "give logs, not tables"),
@@ -59,6 +59,9 @@ class Format(NamedTuple):
     columns: list[Column] | None = None
 
 
+_HOLE = re.compile(rb"\0{64,}")
+
+
 def detect(head: bytes, *, whole: bool) -> Format:
     """Name the format of a source.
 
@@ -69,6 +72,8 @@ def detect(head: bytes, *, whole: bool) -> Format:
     body = head.removeprefix(b"\xef\xbb\xbf")
     if whole and not body.strip():
         return Format("empty", "note", "it holds nothing" if not body else "it holds only blanks")
+    if body.startswith(MAGIC):
+        return Format("journal-native")
     for magic, name, remedy in _MAGIC:
         if body.startswith(magic):
             return Format(
@@ -95,8 +100,9 @@ def detect(head: bytes, *, whole: bool) -> Format:
 
 
 def _is_binary(body: bytes, *, whole: bool) -> bool:
-    # A log that was emptied under its writer begins with a hole of NULs; what follows decides.
-    text = body.lstrip(b"\0")
+    # A log that was emptied under its writer begins with a hole of NULs, and a crash leaves one of whole blocks where
+    # the file system had not written yet; the rest decides.
+    text = _HOLE.sub(b"", body.lstrip(b"\0"))
     if not text:
         return whole
     strange = len(text) - len(text.translate(None, _CONTROL))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import tzinfo
+from pathlib import Path
 from typing import NamedTuple
 
 __all__ = ["HEAD", "MIB", "Options"]
@@ -14,11 +16,24 @@ HEAD = 64 * 1024
 
 
 class Options(NamedTuple):
-    """How much is held in memory, how far decompression may go, and the zone of times that print none."""
+    """How much is held in memory, how far decompression may go, the zone of times that print none, and what is asked.
+
+    `held_bytes` bounds an input that has to be in memory whole: a journal that is still written or was compressed.
+    Span, boots and units narrow native journals, whole files by their header and index and then entries; kernel
+    messages of the span are always read. Empty sets and None ask for everything.
+
+    `skip` says of a file inside a folder that it is passed over without a word: the program's own.
+    """
 
     block_bytes: int = 4 * MIB
     line_bytes: int = 64 * MIB
     output_bytes: int = 64 * 1024 * MIB
     ratio: int = 1000
     ratio_from_bytes: int = 64 * MIB
+    held_bytes: int = 2048 * MIB
     tz: tzinfo | None = None
+    since_us: int | None = None
+    until_us: int | None = None
+    boots: frozenset[str] = frozenset()
+    units: frozenset[str] = frozenset()
+    skip: Callable[[Path], bool] | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -13,7 +14,9 @@ from forensics.records.block import Block, CardSamples, HolderSamples, Problem, 
 from forensics.records.content import at_least, chain, content
 from forensics.records.detect import Format, detect
 from forensics.records.export import read_export
+from forensics.records.journal_file import MAGIC, Head, head_of
 from forensics.records.journal_json import read_journal_json
+from forensics.records.journal_native import Seen, outside, read_journal_native
 from forensics.records.journal_text import read_journal_text
 from forensics.records.json_lines import read_docker_json, read_json_log
 from forensics.records.lines import read_text
@@ -22,7 +25,7 @@ from forensics.records.prefixed import read_prefixed
 from forensics.records.smi_csv import read_smi_csv
 from forensics.records.smi_table import read_smi_table
 
-__all__ = ["contents", "read_inputs"]
+__all__ = ["contents", "digests", "looks", "read_inputs"]
 
 Progress = Callable[[int, int], None]
 
@@ -35,6 +38,11 @@ class _Input(NamedTuple):
     size: int = 0
     modified_us: int | None = None
     problem: Problem | None = None
+    journal: Head | None = None
+
+
+_ARCHIVED = 2
+"""The state of a journal that nobody writes any more."""
 
 
 def read_inputs(
@@ -42,7 +50,9 @@ def read_inputs(
 ) -> Iterator[Block | CardSamples | HolderSamples | Source]:
     """Yield what each source holds, in order, and then the source itself, complete.
 
-    A source that cannot be used never raises: it comes with a problem of severity `error`, and the others go on.
+    Native journals take each other's places so that those of one series come in the order of their entries; an entry
+    that several of them hold is read once. A source that cannot be used never raises: it comes with a problem of
+    severity `error`, and the others go on.
 
     Args:
         inputs: Files and folders; `-` is standard input. Folders are read whole, in the order of their names.
@@ -50,7 +60,9 @@ def read_inputs(
         options: Bounds and the zone of times that print none.
     """
     options = options or Options()
-    found = [item for one in inputs for item in _expand(one)]
+    found = _in_series(_distinct(item for one in inputs for item in _expand(one, options)))
+    last_journal = max((number for number, item in enumerate(found) if item.journal is not None), default=-1)
+    seen = Seen()
     total = sum(item.size for item in found)
     done = 0
 
@@ -60,12 +72,16 @@ def read_inputs(
         if on_progress is not None:
             on_progress(done, max(total, done))
 
-    for item in found:
+    for number, item in enumerate(found):
         source = Source(item.name, "unreadable", item.modified_us)
         if item.problem is not None:
             source.problems.append(item.problem)
         elif item.path is None:
-            yield from _read(sys.stdin.buffer, source, options, on_read, None)
+            yield from _read(sys.stdin.buffer, source, options, on_read, None, seen)
+        elif item.journal is not None and (why := outside(item.journal, options)):
+            source.format = "journal-native"
+            source.problems.append(Problem(item.name, "note", f"passed over whole: {why}"))
+            on_read(item.size)
         else:
             try:
                 stream = item.path.open("rb", buffering=0)
@@ -73,14 +89,91 @@ def read_inputs(
                 source.problems.append(_unreadable(item.name, error))
             else:
                 with stream:
-                    yield from _read(stream, source, options, on_read, item.path)
+                    yield from _read(stream, source, options, on_read, item.path, seen)
+        if number == last_journal:
+            _tell_gaps(source, seen, [item.journal for item in found if item.journal is not None])
         source.digest.close()
         # In the order of the content, not of the reading: how far ahead that looks is of no interest.
         source.problems.sort(key=lambda problem: (problem.offset is None, problem.offset or 0))
         yield source
 
 
-def _expand(given: str | Path) -> Iterator[_Input]:
+def _in_series(found: list[_Input]) -> list[_Input]:
+    """Order the native journals among the inputs: series by their first entry's time, in each by sequence number."""
+    places: list[int] = []
+    journals: list[_Input] = []
+    for number, item in enumerate(found):
+        if item.path is None or item.problem is not None:
+            continue
+        try:
+            if not item.path.is_file():
+                continue
+            with item.path.open("rb") as stream:
+                head = head_of(stream.read(512))
+        except OSError:
+            continue  # it will be said where it is read
+        if isinstance(head, Head):
+            places.append(number)
+            journals.append(item._replace(journal=head))
+    begun: dict[str, int] = {}
+    for item in journals:
+        assert item.journal is not None
+        series = item.journal.series
+        begun[series] = min(begun.get(series, item.journal.head_us), item.journal.head_us)
+
+    def order(item: _Input) -> tuple[int, str, int, int]:
+        assert item.journal is not None
+        head = item.journal
+        return begun[head.series], head.series, head.head_seqnum, head.tail_seqnum
+
+    ordered = list(found)
+    for place, item in zip(places, sorted(journals, key=order), strict=True):
+        ordered[place] = item
+    return ordered
+
+
+def _tell_gaps(source: Source, seen: Seen, heads: list[Head]) -> None:
+    for series in seen.series:
+        missing, places = seen.gaps(series, [head for head in heads if head.series == series])
+        if missing:
+            what = f"series {series}: {missing} entries are in none of the journals given, in {places} places"
+            remedy = "give all journals of the machine, those of users too; else they were lost or vacuumed"
+            source.problems.append(Problem(source.name, "note", what, remedy))
+
+
+def digests(
+    inputs: Sequence[str | Path], on_progress: Progress | None = None, options: Options | None = None
+) -> Iterator[Source]:
+    """Yield the sources alone, complete: to see whether their bytes are still the same."""
+    for piece in read_inputs(inputs, on_progress, options):
+        if isinstance(piece, Source):
+            yield piece
+
+
+def looks(inputs: Sequence[str | Path], options: Options | None = None) -> dict[str, tuple[int, ...]]:
+    """What the file system says of each source: while that is the same, its bytes have not been written to."""
+    found: dict[str, tuple[int, ...]] = {}
+    for item in _distinct(item for one in inputs for item in _expand(one, options or Options())):
+        try:
+            about = item.path.stat() if item.path is not None else None
+        except OSError:
+            about = None
+        found[item.name] = (
+            () if about is None else (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        )
+    return found
+
+
+def _distinct(items: Iterable[_Input]) -> list[_Input]:
+    """Each path once, where a folder and a file in it were both given."""
+    found: dict[str, _Input] = {}
+    for item in items:
+        key = item.name if item.path is None else os.path.normpath(item.path.absolute())
+        found.setdefault(key, item)
+    return list(found.values())
+
+
+def _expand(given: str | Path, options: Options) -> Iterator[_Input]:
     name = str(given)
     if name == "-":
         yield _Input("-", None)
@@ -94,6 +187,8 @@ def _expand(given: str | Path) -> Iterator[_Input]:
         folders.sort()
         for file in sorted((*files, *folders)):
             path = Path(folder, file)
+            if options.skip is not None and options.skip(path):
+                continue
             member = _look(path, str(path), inside=True)
             if member is not None:
                 yield member
@@ -125,7 +220,12 @@ def _unreadable(name: str, error: OSError) -> Problem:
 
 
 def _read(
-    stream: BinaryIO, source: Source, options: Options, on_read: Callable[[int], None], path: Path | None
+    stream: BinaryIO,
+    source: Source,
+    options: Options,
+    on_read: Callable[[int], None],
+    path: Path | None,
+    seen: Seen,
 ) -> Iterator[Block | CardSamples | HolderSamples]:
     pieces = content(stream, source, options, on_read)
     head = at_least(pieces, HEAD)
@@ -138,8 +238,54 @@ def _read(
         for _ in pieces:  # its digest is part of the case all the same
             pass
         return
+    if found.name == "journal-native":
+        yield from _read_native(source, head, pieces, options, path, seen)
+        return
     again = None if path is None or not path.is_file() else lambda: contents(path, options)
     yield from _readers(found, source, pieces, options, again)
+
+
+def _read_native(
+    source: Source, start: bytes, pieces: Iterator[bytes], options: Options, path: Path | None, seen: Seen
+) -> Iterator[Block]:
+    """Read a journal from a map of its file where nobody writes it any more, else from memory.
+
+    A map of a file that gets shorter ends the process.
+    """
+    head = head_of(start)
+    if isinstance(head, str):
+        source.problems.append(
+            Problem(source.name, "error", f"set aside: {head}", "export it: journalctl -o export --file=THE_FILE")
+        )
+        for _ in pieces:
+            pass
+        return
+    buffer: bytearray | mmap
+    if path is not None and head.state == _ARCHIVED and _is_plain(path):
+        for _ in pieces:  # for its digest
+            pass
+        with path.open("rb") as stream:
+            buffer = mmap(stream.fileno(), 0, access=ACCESS_READ)
+    else:
+        buffer = bytearray()
+        beyond = 0
+        for piece in pieces:
+            room = max(options.held_bytes - len(buffer), 0)
+            buffer += piece if len(piece) <= room else piece[:room]
+            beyond += max(len(piece) - room, 0)
+        if beyond:
+            what = f"the journal was cut at {options.held_bytes} bytes; {beyond} were not read"
+            remedy = "export it: journalctl -o export --file=THE_FILE"
+            source.problems.append(Problem(source.name, "loss", what, remedy, options.held_bytes))
+    yield from read_journal_native(source, buffer, head, options, seen)
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a file is a journal as it stands, not one that is compressed."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
 
 
 def contents(path: Path, options: Options | None = None) -> Iterator[bytes]:

@@ -1,0 +1,588 @@
+"""Answer why a load died: one failure per root, what followed from it, what the host says, and counter-examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .answer import Answer, Ask, Section
+from .diff import facts
+from .explain import amount, iso
+from .units import MIB
+
+__all__ = ["crashes"]
+
+AROUND_US = 600_000_000
+"""How far from a moment that is asked for a failure may be."""
+
+LAST_LINES = 5
+SHOWN = 3
+"""Failures that the screen shows in full; the document has all."""
+
+DRIVER = "cuda_error"
+
+ASYNCHRONOUS = (
+    "The driver reports errors late: the call that is named is where the error surfaced, not where it was made."
+)
+
+SELF_TOLD = frozenset({"kv_too_small", "free_memory", "no_blocks", "configuration"})
+"""Classes whose own line says why, with its numbers."""
+
+COMPARED = frozenset({"version", "speculation", "cache", "layers", "argument", "setting"})
+
+WHO = ("load_id", "number", "failure", "engine", "model", "label", "unit", "outcome")
+
+Row = Mapping[str, Any]
+
+
+def crashes(ask: Ask) -> Answer:
+    """Failures of the loads of a case, one for each root."""
+    rows = [row for row in ask.rows(FAILURES) if ask.wants(row["load_id"]) and _asked(ask, row)]
+    told = [_failure(ask, row) for row in rows]
+    ended = [one for one in told if one["outcome"] != "survived"]
+    grid = _grid(ask)
+    orphans = ask.rows(ORPHANS)
+    counter = _counter_examples(grid)
+    separating = _separating(ask, ended, counter)
+    findings = [finding for one in ended for finding in one["findings"]]
+    findings += _grid_findings(grid, counter, separating)
+    document = {
+        "schema": "forensics.crashes/1",
+        "failures": told,
+        "grid": grid,
+        "counter_examples": counter,
+        "separating": separating,
+        "findings": findings,
+        "ambiguous": [
+            {
+                "evidence": row["line_id"],
+                "candidates": (row["candidates"] or "").split(),
+                "reason": row["rule"],
+                "message": row["message"],
+                "device": row["device"],
+                **amount("tried", row["size_bytes"]),
+                "count": row["times"],
+            }
+            for row in orphans
+        ],
+    }
+    cited = [line for one in told for line in _cited(one)] + [row["line_id"] for row in orphans]
+    shown = ended[-SHOWN:]
+    return Answer(
+        document,
+        _verdict(told, ended, orphans),
+        about=tuple(f"{one['state']}: {one['claim']}" for one in findings),
+        sections=tuple(_sections(told, shown, grid, orphans)),
+        cited=tuple(dict.fromkeys(cited)),
+        next=_next(shown),
+        code=0 if told or ask.rows("SELECT 1 FROM load LIMIT 1") else 3,
+    )
+
+
+FAILURES = """
+    SELECT failures.*, load.model, load.label, load.engine, load.end_reason, process.unit
+    FROM failures JOIN load USING (load_id) JOIN process USING (process_id)
+    ORDER BY failures.number, failures.failure
+"""
+
+ORPHANS = """
+    SELECT failing.message, failing.size_bytes, failing.device, line.rule, line.candidates, count(*) AS times,
+        arg_min(line.line_id, line.ordinal) AS line_id
+    FROM (
+        SELECT line_id, message, NULL AS size_bytes, NULL AS device FROM failure_reported
+        WHERE believed AND load_id IS NULL AND failure NOT IN ('warning', 'preemption', 'request_failed')
+        UNION ALL SELECT line_id, message, size_bytes, device FROM allocation_failed WHERE believed AND load_id IS NULL
+        UNION ALL SELECT line_id, message, NULL, NULL FROM start_refused WHERE believed AND load_id IS NULL
+    ) AS failing
+    JOIN line USING (line_id)
+    GROUP BY failing.message, failing.size_bytes, failing.device, line.rule, line.candidates
+    ORDER BY min(line.ordinal)
+"""
+"""Failure lines that no load owns; the same words are one row."""
+
+
+def _asked(ask: Ask, row: Row) -> bool:
+    """Whether a failure is of the unit and span asked for; one without a time always is."""
+    if ask.unit is not None and row["unit"] != ask.unit:
+        return False
+    at = row["at_us"]
+    if at is None:
+        return True
+    if ask.around_us is not None and abs(at - ask.around_us) > AROUND_US:
+        return False
+    return (ask.since_us is None or at >= ask.since_us) and (ask.until_us is None or at <= ask.until_us)
+
+
+# -- one failure ------------------------------------------------------------------------------------------------------
+
+
+def _failure(ask: Ask, row: Row) -> dict[str, Any]:
+    key = [row["load_id"], row["failure"]]
+    followed = ask.rows(
+        """
+        SELECT rank, error_class, message, count(*) AS times, min(line_id) AS line_id FROM failure_lines
+        WHERE load_id = ? AND ordinal BETWEEN ? AND ? AND line_id IS DISTINCT FROM ?
+        GROUP BY rank, error_class, message ORDER BY min(ordinal)
+        """,
+        [row["load_id"], row["first_ordinal"], row["last_ordinal"], row["root_line"]],
+    )
+    requests = ask.rows("SELECT * FROM crash_requests WHERE load_id = ? AND failure = ?", key)
+    host = ask.rows("SELECT * FROM crash_host WHERE load_id = ? AND failure = ? ORDER BY ordinal", key)
+    candidates = ask.rows("SELECT * FROM failure_candidates WHERE load_id = ? AND failure = ?", key)
+    after = ask.rows("SELECT * FROM crash_next WHERE load_id = ?", [row["load_id"]])
+    last = ask.rows(
+        "SELECT line_id, text FROM line WHERE load_id = ? AND ordinal <= ? ORDER BY ordinal DESC LIMIT ?",
+        [row["load_id"], row["last_ordinal"] if row["last_ordinal"] is not None else 1 << 62, LAST_LINES],
+    )
+    found: dict[str, Any] = {
+        **{key: row[key] for key in WHO},
+        "end_reason": row["end_reason"],
+        "at": iso(row["at_us"]),
+        "error_class": row["error_class"],
+        "message": row["message"],
+        "root": row["root_line"],
+        "roots": row["roots"],
+        "followed": [
+            {
+                "rank": one["rank"] if one["rank"] != "root" else "also",
+                "message": one["message"],
+                "count": one["times"],
+                "evidence": [one["line_id"]],
+            }
+            for one in followed
+        ],
+        "requests": [
+            {
+                **{key: one[key] for key in ("slot", "task", "prompt_tokens", "cached_tokens", "elapsed_s")},
+                "evidence": [one["launched_line"]],
+            }
+            for one in requests
+        ],
+        "oom": _oom(ask, row),
+        "host": [
+            {
+                **{key: one[key] for key in ("what", "how", "code", "status", "number", "process", "device")},
+                "at": iso(one["at_us"]),
+                "evidence": [one["line_id"]],
+            }
+            for one in host
+        ],
+        "candidates": [
+            {
+                **{key: one[key] for key in ("class", "about", "separates", "source")},
+                "evidence": (one["lines"] or "").split(),
+            }
+            for one in candidates
+        ],
+        "next_load": None,
+        "last_lines": [one["line_id"] for one in reversed(last)],
+        "last_texts": [one["text"] for one in reversed(last)],
+        "evidence": (row["lines"] or "").split(),
+    }
+    if after and found["outcome"] == "ended":
+        one = after[0]
+        found["next_load"] = {
+            "load_id": one["next_load_id"],
+            "number": one["next_number"],
+            "same_model": one["same_model"],
+            "gap_s": one["gap_s"],
+            "loading_s": one["loading_s"],
+            "evidence": [one["line_id"]],
+        }
+    found["findings"] = _findings(found) if found["outcome"] != "survived" else []
+    return found
+
+
+def _oom(ask: Ask, row: Row) -> dict[str, Any] | None:
+    """The arithmetic of a refused allocation: what was tried, what was there, and who had the rest."""
+    if row["tried_bytes"] is None or row["error_class"] in SELF_TOLD:
+        return None
+    total, free, process = row["total_bytes"], row["free_bytes"], row["process_bytes"]
+    allocated, reserved = row["allocated_bytes"], row["reserved_bytes"]
+    others = total - free - process if None not in (total, free, process) else None
+    outside = process - allocated - reserved if None not in (process, allocated, reserved) else None
+    start = ask.rows(
+        """
+        SELECT free_bytes FROM start_memory
+        WHERE load_id = ? AND origin = 'log' AND regexp_extract(card, '\\d+$') = regexp_extract(?, '\\d+$')
+        """,
+        [row["load_id"], row["device"] or "none"],
+    )
+    return {
+        "device": row["device"],
+        **amount("tried", row["tried_bytes"]),
+        **amount("free", free),
+        **amount("free_at_start", start[0]["free_bytes"] if len(start) == 1 else None),
+        **amount("total", total),
+        **amount("process", process),
+        **amount("allocated", allocated),
+        **amount("reserved", reserved),
+        **amount("others", others),
+        **amount("outside_allocator", outside),
+    }
+
+
+def _findings(one: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What ended the load, how well it is known, and what only follows."""
+    name = _name(one)
+    host = [entry for entry in one["host"] if entry["how"] != "time"]
+    lines = [*one["evidence"], *(line for entry in host for line in entry["evidence"])]
+    found: list[dict[str, Any]] = []
+    signal = next((entry for entry in host if entry["code"] == "killed"), None)
+    if one["error_class"] == "killed":
+        who = f"the service manager says {signal['status']}" if signal else "its end says so"
+        found.append(
+            _finding(
+                f"{name} was killed from outside: {who}, and no line of its own tells of a failure. "
+                "Who sent the signal is not in this evidence.",
+                "supported",
+                lines,
+            )
+        )
+    elif one["error_class"] == "no_word":
+        found.append(
+            _finding(
+                f"{name} died and no line can be the cause: {_count(one['followed'], 'line')} only tell that it was "
+                "gone. A kill from outside and a death without a word look the same here.",
+                "not established",
+                lines,
+            )
+        )
+    elif one["error_class"] in SELF_TOLD:
+        found.append(_finding(f"{name} says itself why it did not start: {one['message']}", "supported", lines))
+    else:
+        found.append(_failed(one, name, lines))
+        if _asynchronous(one):
+            found.append(_finding(ASYNCHRONOUS, "supported", one["evidence"][:1]))
+    if (after := one["next_load"]) is not None and after["loading_s"] is not None and after["gap_s"] is not None:
+        found.append(
+            _finding(
+                f"Load {after['number']} followed {after['gap_s']:.1f} s later and took {after['loading_s']:.1f} s to "
+                "load: what was measured with its first request paid for this failure.",
+                "supported",
+                after["evidence"],
+            )
+        )
+    return found
+
+
+def _failed(one: Mapping[str, Any], name: str, lines: Sequence[str]) -> dict[str, Any]:
+    """What a failure of its own is known to be: an amount that could not fit is; anything else has candidates."""
+    if (oom := one["oom"]) is not None:
+        free, when = oom["free_bytes"], ""
+        if free is None:
+            free, when = oom["free_at_start_bytes"], " when it began"
+        if free is not None and oom["tried_bytes"] > free:
+            return _finding(
+                f"{name} asked for {_mib(oom['tried_bytes'])} MiB where {_mib(free)} MiB were free{when}."
+                + ("" if when else " Why so little was free is another question."),
+                "supported",
+                lines,
+            )
+        words = f"{name} was refused {_mib(oom['tried_bytes'])} MiB"
+        if free is not None:
+            words += f" though {_mib(free)} MiB were free{when}: fragments, or taken since"
+    else:
+        words = f"{name} failed with “{one['message'] or one['error_class']}”"
+    words += "; its cause is not established."
+    if one["candidates"]:
+        words += " Candidates: "
+        words += "; ".join(f"{entry['about']} ({entry['source']})" for entry in one["candidates"]) + "."
+    return _finding(words, "not established", lines)
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:.2f}"
+
+
+def _asynchronous(one: Mapping[str, Any]) -> bool:
+    message = (one["message"] or "").lower()
+    return " error: " in f" {message}" and one["oom"] is None and "out of memory" not in message
+
+
+def _finding(claim: str, state: str, lines: Sequence[str]) -> dict[str, Any]:
+    return {"claim": claim, "state": state, "for": list(dict.fromkeys(lines)), "against": []}
+
+
+def _cited(one: Mapping[str, Any]) -> list[str]:
+    lines = [*([one["root"]] if one["root"] else []), *one["evidence"]]
+    for entry in (*one["requests"], *one["host"], *([one["next_load"]] if one["next_load"] else [])):
+        lines += entry["evidence"]
+    return [*lines, *one["last_lines"]]
+
+
+# -- the grid ---------------------------------------------------------------------------------------------------------
+
+
+def _grid(ask: Ask) -> list[dict[str, Any]]:
+    rows = ask.rows("SELECT * FROM crash_grid ORDER BY model, tokens_from")
+    return [{**row, "classes": row["classes"].split(", ") if row["classes"] else []} for row in rows]
+
+
+def _counter_examples(grid: Sequence[Row]) -> list[dict[str, Any]]:
+    """Cells that were served and never crashed, beside those that crashed: same size, or same model."""
+    failed = [cell for cell in grid if cell["crashed"]]
+    sizes, models = {cell["tokens_from"] for cell in failed}, {cell["model"] for cell in failed}
+    return [
+        {
+            "model": cell["model"],
+            "tokens_from": cell["tokens_from"],
+            "tokens_below": cell["tokens_below"],
+            "served": cell["served"],
+            "same": "size" if cell["model"] not in models else "model",
+        }
+        for cell in grid
+        if not cell["crashed"] and cell["served"] and (cell["model"] in models or cell["tokens_from"] in sizes)
+    ]
+
+
+def _separating(ask: Ask, ended: Sequence[Row], counter: Sequence[Row]) -> list[dict[str, Any]]:
+    """What all loads that failed on a request have alike and no counter-example of the same size has."""
+    failed = [one["load_id"] for one in ended if one["requests"]]
+    models = {one["model"] for one in counter if one["same"] == "size"}
+    served = [
+        row["load_id"]
+        for row in ask.rows("SELECT load_id, coalesce(model, label, 'unknown model') AS model FROM load")
+        if row["model"] in models and row["load_id"] not in failed
+    ]
+    if not failed or not served:
+        return []
+    mine = [facts((ask.connection, load_id)) for load_id in failed]
+    theirs = [facts((ask.connection, load_id)) for load_id in served]
+    found: list[dict[str, Any]] = []
+    for key, row in mine[0].items():
+        if key[0] not in COMPARED or any(key not in one or one[key]["value"] != row["value"] for one in mine):
+            continue
+        others = {one[key]["value"] for one in theirs if key in one}
+        if others and row["value"] not in others:
+            found.append({"what": key[0], "name": key[2], "failed": row["value"], "served": sorted(others)})
+    return found
+
+
+def _grid_findings(grid: Sequence[Row], counter: Sequence[Row], separating: Sequence[Row]) -> list[dict[str, Any]]:
+    failed = [cell for cell in grid if cell["crashed"]]
+    found: list[dict[str, Any]] = []
+    classes = sorted({one for cell in failed for one in cell["classes"]})
+    if len(classes) > 1:
+        found.append(
+            _finding(
+                f"{len(classes)} classes of error, not one: {', '.join(f'“{one}”' for one in classes)}.",
+                "supported",
+                [],
+            )
+        )
+    if failed and counter:
+        sizes = [one for one in counter if one["same"] == "size"]
+        models = [one for one in counter if one["same"] == "model"]
+        parts = []
+        if sizes:
+            names = ", ".join(f"{_short(one['model'])} {one['served']} served" for one in sizes)
+            parts.append(f"the same size on another model ({names})")
+        if models:
+            names = ", ".join(
+                f"{_short(one['model'])} at {one['tokens_from']:,}–{one['tokens_below'] - 1:,}: {one['served']}"
+                for one in models
+            )
+            parts.append(f"other sizes on the same model ({names})")
+        words = "Counter-examples: " + " and ".join(parts) + ". A cause that holds there too is none."
+        if separating:
+            words += " Only the failed loads have " + ", ".join(
+                f"{one['name']} {one['failed']}" for one in separating[:3]
+            )
+            words += "."
+        found.append(_finding(words, "supported", []))
+    return found
+
+
+# -- the screen -------------------------------------------------------------------------------------------------------
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    return f"{_short(one['label'] or one['model'] or 'unknown model')} (load {one['number']})"
+
+
+def _short(model: str) -> str:
+    return model.rsplit("/", 1)[-1].removesuffix(".gguf")
+
+
+def _count(entries: Sequence[Mapping[str, Any]], word: str) -> str:
+    total = sum(entry["count"] for entry in entries)
+    return f"{total} {word}{'' if total == 1 else 's'}"
+
+
+def _verdict(told: Sequence[Row], ended: Sequence[Row], orphans: Sequence[Row]) -> str:
+    if not told:
+        lines = sum(row["times"] for row in orphans)
+        more = f"; {lines} failure line{'s' if lines > 1 else ''} belong{'' if lines > 1 else 's'} to no load"
+        return f"No load failed in this evidence{more if orphans else ''}."
+    if len(told) == 1:
+        return _alone(told[0])
+    killed = [one for one in ended if one["error_class"] == "killed"]
+    silent = [one for one in ended if one["error_class"] == "no_word"]
+    parts: list[str] = []
+    for group, word in ((killed, "killed from outside"), (silent, "gone without a word")):
+        if group:
+            parts.append(f"{len(group)} {word} ({', '.join(_name(one) for one in group[:2])})")
+    others = [one for one in ended if one not in killed and one not in silent]
+    classes: dict[str, list[Row]] = {}
+    for one in others:
+        classes.setdefault(one["error_class"], []).append(one)
+    for error, group in classes.items():
+        names = ", ".join(dict.fromkeys(_name(one) for one in group[:2]))
+        parts.append(f"{len(group)} of “{error.replace('_', ' ')}” ({names}{', …' if len(group) > 2 else ''})")
+    survived = len(told) - len(ended)
+    if survived:
+        parts.append(f"{survived} survived")
+    total = len(told)
+    return f"{total} failure{'s' if total > 1 else ''}: {'; '.join(parts)}."
+
+
+def _alone(one: Row) -> str:
+    """The only failure, in a sentence."""
+    name = _name(one)
+    if one["error_class"] == "killed":
+        return f"{name} was killed from outside; it did not fail by itself."
+    if one["error_class"] == "no_word":
+        return f"{name} was gone without a word; {_count(one['followed'], 'line')} only followed."
+    what = "did not start" if one["error_class"] in SELF_TOLD else "failed"
+    then = "it survived" if one["outcome"] == "survived" else _count(one["followed"], "line") + " only followed"
+    return f"{name} {what}: {one['error_class'].replace('_', ' ')}; {then}."
+
+
+def _sections(told: Sequence[Row], shown: Sequence[Row], grid: Sequence[Row], orphans: Sequence[Row]) -> list[Section]:
+    sections: list[Section] = []
+    if told:
+        sections.append(
+            Section(
+                "Failures",
+                ("load>", "when", "model", "what", "follows>", "then"),
+                tuple(
+                    (
+                        str(one["number"]),
+                        (one["at"] or "")[5:19].replace("T", " "),
+                        _short(one["label"] or one["model"] or "unknown model"),
+                        one["error_class"].replace("_", " "),
+                        str(sum(entry["count"] for entry in one["followed"])),
+                        "ended" if one["outcome"] == "ended" else one["outcome"].replace("_", " "),
+                    )
+                    for one in told
+                ),
+            )
+        )
+    for one in shown:
+        if rows := _details(one):
+            sections.append(Section(_name(one), ("", ""), tuple(rows)))
+        if one["last_texts"]:
+            sections.append(
+                Section(
+                    f"Last lines of load {one['number']} that a pattern reads",
+                    ("",),
+                    tuple((text if len(text) <= 79 else text[:78] + "…",) for text in one["last_texts"]),
+                )
+            )
+    if any(cell["crashed"] for cell in grid):
+        sections.append(
+            Section(
+                "Requests by model and prompt",
+                ("model", "tokens>", "served>", "crashed>", "errors"),
+                tuple(
+                    (
+                        _short(cell["model"]),
+                        f"{cell['tokens_from']:,}–{cell['tokens_below'] - 1:,}",
+                        str(cell["served"]),
+                        str(cell["crashed"]),
+                        ", ".join(cell["classes"]),
+                    )
+                    for cell in grid
+                ),
+            )
+        )
+    if orphans:
+        sections.append(
+            Section(
+                "Of no load",
+                ("says", "times>", "MiB>", "why"),
+                tuple(
+                    (
+                        (row["message"] or "")[:60],
+                        str(row["times"]),
+                        "" if row["size_bytes"] is None else _mib(row["size_bytes"]),
+                        row["rule"],
+                    )
+                    for row in orphans[:8]
+                ),
+                "Shown, never used: no line says which load they belong to.",
+            )
+        )
+    return sections
+
+
+def _details(one: Row) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    if one["message"]:
+        rows.append(("root", one["message"]))
+    for entry in one["requests"]:
+        words = f"task {entry['task']}"
+        if entry["prompt_tokens"] is not None:
+            words += f", prompt of {entry['prompt_tokens']:,} tokens"
+        if entry["cached_tokens"] is not None:
+            words += f", {entry['cached_tokens']:,} done"
+        if entry["elapsed_s"] is not None:
+            words += f", for {entry['elapsed_s']:.1f} s"
+        rows.append(("in flight", words))
+    if (oom := one["oom"]) is not None:
+        rows.append(("memory", _arithmetic(oom)))
+    for entry in one["host"]:
+        words = " ".join(
+            str(part)
+            for part in (
+                entry["what"].replace("_", " "),
+                entry["number"],
+                entry["code"] if entry["code"] not in {None, entry["what"]} else None,
+                entry["status"],
+                entry["process"],
+                entry["device"],
+            )
+            if part is not None
+        )
+        how = "in that minute; no link" if entry["how"] == "time" else f"by {entry['how']}"
+        rows.append(("host", f"{words} ({how})"))
+    for entry in one["followed"]:
+        times = f" ×{entry['count']}" if entry["count"] > 1 else ""
+        rows.append((entry["rank"], f"{(entry['message'] or '')[:100]}{times}"))
+    for entry in one["candidates"]:
+        rows.append(("candidate", f"{entry['about']} ({entry['source']})"))
+        rows.append(("told by", entry["separates"]))
+    if (after := one["next_load"]) is not None and after["gap_s"] is not None:
+        took = "" if after["loading_s"] is None else f", {after['loading_s']:.1f} s to load"
+        rows.append(("then", f"load {after['number']}, {after['gap_s']:.1f} s later{took}"))
+    return rows
+
+
+def _arithmetic(oom: Mapping[str, Any]) -> str:
+    pieces = [f"{oom['tried_bytes'] / MIB:.2f} MiB tried"]
+    if oom["free_bytes"] is not None:
+        of = f" of {oom['total_bytes'] / MIB:.0f}" if oom["total_bytes"] is not None else ""
+        pieces.append(f"{oom['free_bytes'] / MIB:.2f} free{of}")
+    for key, word in (
+        ("free_at_start", "free when it began"),
+        ("process", "in the process"),
+        ("allocated", "allocated"),
+        ("reserved", "reserved and not allocated"),
+        ("outside_allocator", "outside the allocator"),
+        ("others", "of others"),
+    ):
+        if oom[f"{key}_bytes"] is not None:
+            pieces.append(f"{oom[f'{key}_bytes'] / MIB:.2f} {word}")
+    return ", ".join(pieces) + (f", on device {oom['device']}" if oom["device"] else "")
+
+
+def _next(shown: Sequence[Row]) -> str:
+    for one in reversed(shown):
+        if one["error_class"] in {"killed", "no_word"} and not any(
+            entry["what"] in {"oom_killed", "oom_chosen"} for entry in one["host"]
+        ):
+            return "Add the kernel's journal of that minute (journalctl -k): only it tells an OOM kill from another."
+        if one["candidates"]:
+            return f"To tell the candidates apart: {one['candidates'][0]['separates']}."
+    return ""

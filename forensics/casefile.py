@@ -1,0 +1,279 @@
+"""Keep a case in one file that is only ever whole, and open nothing that this program did not write.
+
+A case is a DuckDB file with a seal behind its last block: our mark, the version of the tables, and the digest of every
+byte before it. The seal is checked before DuckDB sees the file, since DuckDB trusts the files that it opens. Evidence
+of other people travels as records and is read again; a case is for the machine that made it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+
+from .case import Evidence, store
+from .errors import CaseError
+from .question import install, load_questions
+from .schema import SCHEMA_VERSION, TABLES
+
+__all__ = [
+    "CASE",
+    "Made",
+    "Seal",
+    "Was",
+    "attach_case",
+    "is_case",
+    "is_leftover",
+    "leftovers",
+    "made_from",
+    "read_seal",
+    "write_case",
+]
+
+CASE = "kase"
+"""Name of the attached file: its tables are seen through views of their own names."""
+
+MARK = b"\n-- forensics case, tables "
+SEAL = re.compile(rb"\n-- forensics case, tables (\d{6}), digest ([0-9a-f]{64})\n")
+SEAL_BYTES = len(MARK) + 6 + len(b", digest ") + 64 + 1
+PIECE = 1024 * 1024
+
+
+class Seal(NamedTuple):
+    """What stands at the end of a case file: version of its tables, digest of its content."""
+
+    version: int
+    digest: str
+
+
+def read_seal(path: Path, *, any_version: bool = False) -> Seal:
+    """Check that a file is a case that this program wrote, whole, with tables of this version; without opening it.
+
+    Args:
+        path: The file.
+        any_version: Whether tables of another version will do.
+
+    Raises:
+        CaseError: It is not; the message says what to do.
+    """
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            digest = hashlib.blake2b(digest_size=32)
+            left = max(size - SEAL_BYTES, 0)
+            while left and (piece := file.read(min(left, PIECE))):
+                digest.update(piece)
+                left -= len(piece)
+            found = SEAL.fullmatch(file.read())
+    except OSError as error:
+        raise CaseError(f"{path}: cannot read the case: {(error.strerror or str(error)).lower()}") from error
+    if found is None:
+        raise CaseError(
+            f"{path}: this is no case that forensics wrote, so it is not opened: a database file can act on whoever "
+            "opens it. Read the logs and samples it was made from: forensics ingest INPUT… --case FILE"
+        )
+    version = int(found[1])
+    if version != SCHEMA_VERSION and not any_version:
+        age = "an older" if version < SCHEMA_VERSION else "a newer"
+        remedy = "forensics ingest --case FILE reads its inputs again" if version < SCHEMA_VERSION else "update it"
+        raise CaseError(
+            f"{path}: the case was written by {age} version of forensics (tables {version}, this one has "
+            f"{SCHEMA_VERSION}); {remedy}"
+        )
+    if digest.hexdigest() != found[2].decode():
+        raise CaseError(
+            f"{path}: the case is damaged or was changed by another program; forensics ingest INPUT… --case NEWFILE"
+        )
+    if path.with_name(path.name + ".wal").exists():
+        raise CaseError(f"{path}.wal: another program began to change this case; remove that file if you know whose")
+    return Seal(version, found[2].decode())
+
+
+def is_case(path: Path) -> bool:
+    """Whether a file bears the seal; `read_seal` checks it."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-SEAL_BYTES, os.SEEK_END)
+            return SEAL.fullmatch(file.read(SEAL_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def write_case(path: Path, evidence: Evidence) -> None:
+    """Write a case beside its place, make it durable, and put it there in one step.
+
+    Whoever kills this finds the old case or the new one, and perhaps a leftover that the next ingest removes.
+
+    Raises:
+        CaseError: It cannot be written there.
+    """
+    path = Path(os.path.realpath(path))
+    new = path.with_name(f".{path.name}.ingest-{os.getpid()}")
+    try:
+        for old in leftovers(path):
+            old.unlink(missing_ok=True)
+        try:
+            with duckdb.connect(new) as connection:
+                connection.execute("SET TimeZone = 'UTC'")
+                store(evidence, connection, comments=True)
+                install(connection, load_questions(), comments=True)
+                connection.execute("CHECKPOINT")
+            _seal(new)
+            new.replace(path)
+            _sync(path.parent)
+        finally:
+            new.unlink(missing_ok=True)
+            new.with_name(new.name + ".wal").unlink(missing_ok=True)
+    except OSError as error:
+        raise CaseError(f"{path}: cannot write the case: {(error.strerror or str(error)).lower()}") from error
+    except duckdb.IOException as error:
+        raise CaseError(f"{path}: cannot write the case: {error}") from error
+
+
+def _seal(path: Path) -> None:
+    digest = hashlib.blake2b(digest_size=32)
+    with path.open("r+b") as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+        file.write(MARK + f"{SCHEMA_VERSION:06d}, digest {digest.hexdigest()}\n".encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def is_leftover(path: Path, case: Path) -> bool:
+    """Whether a file is what an ingest of that case works on, or left behind when it was killed."""
+    return (
+        path.parent == case.parent
+        and re.fullmatch(rf"\.{re.escape(case.name)}\.ingest-\d+(\.wal)?", path.name) is not None
+    )
+
+
+def leftovers(case: Path) -> list[Path]:
+    """Files that killed ingests of a case left beside it."""
+    found: list[Path] = []
+    for one in sorted(case.parent.glob(f".{_literal(case.name)}.ingest-*")):
+        number = re.search(r"ingest-(\d+)", one.name)
+        if is_leftover(one, case) and number and not _lives(int(number[1])):
+            found.append(one)
+    return found
+
+
+def _literal(name: str) -> str:
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def _lives(pid: int) -> bool:
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def attach_case(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Attach a case for reading, and give its tables views of their own names.
+
+    Raises:
+        CaseError: It is not a case of this program, or not of this version.
+    """
+    read_seal(path)
+    _attach(connection, path)
+    rows = connection.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE database_name = ? AND table_name IN "
+        "(SELECT table_name FROM duckdb_tables() WHERE database_name = ?) ORDER BY table_name, column_index",
+        [CASE, CASE],
+    ).fetchall()
+    there: dict[str, list[tuple[str, str]]] = {}
+    for table, column, kind in rows:
+        there.setdefault(table, []).append((column, kind))
+    ours = {name: [(one.name, one.sql) for one in columns] for name, (_, columns) in TABLES.items()}
+    if there != ours:
+        odd = sorted(name for name in {*there, *ours} if there.get(name) != ours.get(name))
+        connection.execute(f"DETACH {CASE}")
+        raise CaseError(f"{path}: its tables are not those of a case: {', '.join(odd)}")
+    for name in TABLES:
+        # What was measured is copied, since the moment that somebody asks for is added to it.
+        sort = "TABLE" if name == "measure" else "VIEW"
+        connection.execute(f'CREATE {sort} "{name}" AS FROM {CASE}."{name}"')
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    place = str(path.absolute()).replace("'", "''")
+    try:
+        connection.execute(f"ATTACH '{place}' AS {CASE} (READ_ONLY)")
+    except duckdb.Error as error:
+        raise CaseError(f"{path}: DuckDB cannot open the case: {error}") from error
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a case was made from: enough to make it again, or to see that nothing has changed."""
+
+    version: int = SCHEMA_VERSION
+    inputs: tuple[str, ...] = ()
+    patterns: tuple[tuple[str, str], ...] = ()
+    about: Mapping[str, str | None] = field(default_factory=dict)
+    sources: Mapping[str, Was] = field(default_factory=dict)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its tables are of this version."""
+        return self.version == SCHEMA_VERSION
+
+
+class Was(NamedTuple):
+    """A source as the case has it: size, root and chunk digests."""
+
+    size: int
+    root: str
+    chunks: tuple[str, ...]
+
+
+def made_from(path: Path) -> Made:
+    """Read what a case was made from, whatever the version of its tables.
+
+    Raises:
+        CaseError: It is not a case of this program.
+    """
+    seal = read_seal(path, any_version=True)
+    with duckdb.connect() as connection:
+        _attach(connection, path)
+        try:
+            inputs = connection.execute(f"SELECT path FROM {CASE}.input ORDER BY number").fetchall()
+            patterns = connection.execute(f"SELECT name, text FROM {CASE}.pattern_file").fetchall()
+            about = connection.execute(f"SELECT name, value FROM {CASE}.about").fetchall()
+            sources = connection.execute(
+                f"""
+                SELECT source_id, any_value(size_bytes), any_value(source.digest),
+                    list(chunk.digest ORDER BY number) FILTER (number IS NOT NULL)
+                FROM {CASE}.source LEFT JOIN {CASE}.chunk USING (source_id)
+                GROUP BY source_id ORDER BY source_id
+                """
+            ).fetchall()
+        except duckdb.Error as error:
+            raise CaseError(f"{path}: it does not say what it was made from: {error}") from error
+    return Made(
+        seal.version,
+        tuple(row[0] for row in inputs),
+        tuple((row[0], row[1]) for row in patterns),
+        dict(about),
+        {row[0]: Was(row[1], row[2], tuple(row[3] or ())) for row in sources},
+    )

@@ -1,0 +1,176 @@
+"""Commands about cases on disk and the questions in them: ingest, query, shell, questions."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from .cmd_options import CaseFile, Inputs, Patterns, Quiet, Zone, open_evidence
+from .errors import QuestionError, UsageError
+from .ingest import Ingested, ingest, signature
+from .opened import parse_zone, problems, user_patterns
+from .progress import progress
+from .query import Limits, Result, lock, run_query
+from .query_print import print_result
+from .question import load_questions
+from .report_json import render_json
+from .safe import visible
+from .shell import run_shell
+
+__all__ = ["register"]
+
+
+class RowFormat(StrEnum):
+    """How rows are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+
+
+Rows = Annotated[int, typer.Option("--rows", min=1, help="Most rows that are given.")]
+Seconds = Annotated[float, typer.Option("--seconds", min=0.1, help="Longest that a query may run.")]
+Memory = Annotated[int, typer.Option("--memory", min=16, help="Most MiB that a query may take.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Make commands of the functions of this module."""
+    app.command("ingest")(ingest_command)
+    app.command("query")(query_command)
+    app.command("shell")(shell_command)
+    app.command("questions")(questions_command)
+
+
+def ingest_command(
+    inputs: Inputs = None,
+    case: CaseFile = None,
+    tz: Zone = None,
+    patterns: Patterns = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Go on without bytes that are lost.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep the case up to date until Ctrl-C.")] = False,
+    interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds between two looks.")] = 5.0,
+    quiet: Quiet = False,
+) -> None:
+    """Read inputs into a case file, or bring one up to date; every command takes --case FILE then."""
+    if case is None:
+        raise UsageError("--case FILE: where to keep the case")
+
+    def once() -> None:
+        with progress(quiet=quiet) as on_progress:
+            found = ingest(
+                inputs or (),
+                case,
+                patterns=[*user_patterns(), *(one.absolute() for one in patterns or ())],
+                tz_us=parse_zone(tz),
+                forget=forget,
+                on_progress=on_progress,
+            )
+        _tell(found, quiet)
+
+    once()
+    if not follow:
+        return
+    seen = signature(case, inputs or ())
+    try:
+        while True:
+            time.sleep(interval)
+            now = signature(case, inputs or ())
+            if now != seen:
+                once()
+                seen = now
+    except KeyboardInterrupt:
+        if not quiet:
+            typer.echo("stopped; the case is complete", err=True)
+
+
+def _tell(found: Ingested, quiet: bool) -> None:
+    for one in problems(found.evidence.sources, found.evidence.problems) if found.evidence else ():
+        typer.echo(visible(f"forensics: {one}"), err=True)
+    if quiet:
+        return
+    for change in found.changes:
+        typer.echo(visible(f"{change.source} {change.words}"))
+    name = visible(str(found.case))
+    sources = f"{found.sources} source{'' if found.sources == 1 else 's'}"
+    if not found.written:
+        typer.echo(f"{name}: nothing changed in {sources}")
+    else:
+        typer.echo(f"{name}: {sources}, {found.lines} lines read, {found.loads} load{'' if found.loads == 1 else 's'}")
+
+
+def query_command(
+    query: Annotated[str, typer.Argument(metavar="NAME|SQL", help="A table or view, or one SELECT.")],
+    inputs: Inputs = None,
+    case: CaseFile = None,
+    output: Annotated[RowFormat, typer.Option("--format", help="How to print the rows.")] = RowFormat.TABLE,
+    rows: Rows = 1000,
+    seconds: Seconds = 30.0,
+    memory: Memory = 1024,
+    tz: Zone = None,
+    patterns: Patterns = None,
+    quiet: Quiet = False,
+) -> None:
+    """Ask a question of your own, read-only: the name of a view, or SQL; `forensics questions` lists the views."""
+    opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet, only=query)
+    limits = Limits(rows, seconds, memory << 20)
+    lock(opened.connection, limits)
+    print_result(run_query(opened.connection, query, opened.questions, limits), output.value)
+
+
+def shell_command(
+    inputs: Inputs = None,
+    case: CaseFile = None,
+    rows: Rows = 1000,
+    seconds: Seconds = 30.0,
+    memory: Memory = 1024,
+    tz: Zone = None,
+    patterns: Patterns = None,
+    quiet: Quiet = False,
+) -> None:
+    """Ask one question after the other; as locked down as query."""
+    opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet)
+    limits = Limits(rows, seconds, memory << 20)
+    lock(opened.connection, limits)
+
+    def ask(text: str) -> Result:
+        return run_query(opened.connection, text, opened.questions, limits)
+
+    run_shell(ask, opened.questions)
+
+
+def questions_command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One question, with its SQL.")] = None,
+    output: Annotated[RowFormat, typer.Option("--format", help="How to print the list.")] = RowFormat.TABLE,
+) -> None:
+    """List the questions that a case answers, or print one with its columns and SQL."""
+    questions = load_questions()
+    if name is None:
+        result = Result(
+            ("question", "one row is"),
+            ("VARCHAR", "VARCHAR"),
+            tuple((one.signature, one.summary.rstrip(".")) for one in questions),
+        )
+        print_result(result, output.value)
+        return
+    found = next((one for one in questions if one.name == name), None)
+    if found is None:
+        raise QuestionError(f"{name}: no such question; forensics questions lists them")
+    if output is RowFormat.JSON:
+        typer.echo(
+            render_json(
+                {
+                    "name": found.name,
+                    "parameters": [{"name": one, "type": kind} for one, kind in found.parameters or ()],
+                    "summary": found.summary,
+                    "caveats": found.caveats,
+                    "columns": [{"name": one, "type": kind, "meaning": what} for one, kind, what in found.columns],
+                    "sql": found.sql,
+                }
+            )
+        )
+        return
+    typer.echo(found.source.rstrip())

@@ -1,0 +1,1 @@
+"""Pages of reports: templates and their style sheet."""

@@ -1,0 +1,306 @@
+"""Cases on disk: made once, brought up to date, never half written, and never somebody else's."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from forensics.casefile import attach_case, made_from, read_seal
+from forensics.errors import CaseError, UsageError
+from forensics.ingest import ingest
+from forensics.opened import open_case, open_inputs
+from forensics.schema import TABLES
+
+LOG = """\
+0.00.100.000 I build_info: b9999-abcdef12
+0.00.200.000 I srv    load_model: loading model '/m/a.gguf'
+0.00.300.000 I load_tensors:        CUDA0 model buffer size =  4095.05 MiB
+0.00.400.000 I main: model loaded
+"""
+
+MORE = """\
+0.00.000.100 I build_info: b9999-abcdef12
+0.00.200.000 I srv    load_model: loading model '/m/b.gguf'
+0.00.300.000 I load_tensors:        CUDA0 model buffer size =  1000.00 MiB
+"""
+
+
+def tables(case: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every table, in order."""
+    with duckdb.connect() as connection:
+        attach_case(connection, case)
+        return {name: connection.execute(f'FROM "{name}"').fetchall() for name in TABLES}
+
+
+def amounts(case: Path) -> list[tuple[object, ...]]:
+    """Models and what they hold, as a question finds it in a case."""
+    return (
+        open_case(case)
+        .connection.execute(
+            "SELECT model, kind, size_bytes FROM vram_ledger JOIN loads USING (load_id) ORDER BY number"
+        )
+        .fetchall()
+    )
+
+
+A = ("/m/a.gguf", "weights", 4293971149)
+B = ("/m/b.gguf", "weights", 1048576000)
+
+
+def test_a_case_answers_as_its_inputs_do(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(LOG)
+    ingest([str(log)], tmp_path / "c.case")
+    sql = "FROM vram_ledger"
+    assert (
+        open_case(tmp_path / "c.case").connection.execute(sql).fetchall()
+        == open_inputs([str(log)]).connection.execute(sql).fetchall()
+        != []
+    )
+    assert amounts(tmp_path / "c.case") == [A]
+
+
+def test_the_same_inputs_give_the_same_tables(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(LOG + MORE)
+    found = []
+    for seed in ("1", "2"):
+        case = tmp_path / f"{seed}.case"
+        program = (
+            "from pathlib import Path; from forensics.ingest import ingest; "
+            f"ingest(['server.log'], Path({str(case)!r}))"
+        )
+        subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env={**os.environ, "PYTHONHASHSEED": seed}, check=True
+        )
+        found.append(tables(case))
+    assert found[0] == found[1]
+
+
+def test_reading_unchanged_inputs_again_leaves_the_file_alone(tmp_path: Path) -> None:
+    log, case = tmp_path / "server.log", tmp_path / "c.case"
+    log.write_text(LOG)
+    assert ingest([str(log)], case).written
+    before = case.stat()
+    os.utime(log, (1, 1))  # a new time of the same bytes is no change
+    assert not ingest([str(log)], case).written
+    assert not ingest([], case).written
+    assert case.stat() == before
+
+
+def test_a_source_that_grew_is_read_in_place_of_its_old_self(tmp_path: Path) -> None:
+    log, case, fresh = tmp_path / "server.log", tmp_path / "c.case", tmp_path / "fresh.case"
+    log.write_text(LOG)
+    ingest([str(log)], case)
+    log.write_text(LOG + MORE)
+    found = ingest([], case)
+    assert [(one.what, one.words) for one in found.changes] == [("grown", f"grew by {len(MORE)} bytes")]
+    assert amounts(case) == [A, B]
+    ingest([str(log)], fresh)
+    assert tables(case) == tables(fresh)
+
+
+def test_inputs_added_later_are_owned_together_with_the_first(tmp_path: Path) -> None:
+    one, two, case, fresh = (tmp_path / name for name in ("one.log", "two.log", "c.case", "fresh.case"))
+    one.write_text(LOG)
+    two.write_text(MORE)
+    ingest([str(one)], case)
+    ingest([str(two)], case)
+    ingest([str(one), str(two)], fresh)
+    assert tables(case) == tables(fresh)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(LOG[:100], "was truncated from 211 to 100 bytes", id="truncated"),
+        pytest.param("x" * 500, "was replaced: it begins with other bytes than it did", id="replaced"),
+        pytest.param(None, "cannot be read", id="gone"),
+    ],
+)
+def test_bytes_that_are_lost_are_told_and_the_old_case_stays(tmp_path: Path, content: str | None, words: str) -> None:
+    log, case = tmp_path / "server.log", tmp_path / "c.case"
+    log.write_text(LOG)
+    ingest([str(log)], case)
+    before = case.read_bytes()
+    log.unlink()
+    if content is not None:
+        log.write_text(content)
+    with pytest.raises(CaseError, match=r"left as it was.*" + words):
+        ingest([], case)
+    assert case.read_bytes() == before
+
+
+def test_told_to_forget_a_case_goes_on_without_lost_bytes(tmp_path: Path) -> None:
+    log, case = tmp_path / "server.log", tmp_path / "c.case"
+    log.write_text(LOG)
+    ingest([str(log)], case)
+    log.write_text(MORE)
+    assert [one.what for one in ingest([], case, forget=True).changes] == ["lost"]
+    assert amounts(case) == [B]
+
+
+@pytest.mark.parametrize("pack", [False, True], ids=["as it is", "compressed"])
+def test_a_rotated_log_is_found_beside_the_new_one(tmp_path: Path, pack: bool) -> None:
+    log, case = tmp_path / "server.log", tmp_path / "c.case"
+    log.write_text(LOG)
+    ingest([str(log)], case)
+    if pack:
+        (tmp_path / "server.log.1.gz").write_bytes(gzip.compress(LOG.encode()))
+    else:
+        log.rename(tmp_path / "server.log.1")
+    log.write_text(MORE)
+    found = ingest([], case)
+    name = tmp_path / ("server.log.1.gz" if pack else "server.log.1")
+    assert [one.words for one in found.changes if one.what == "moved"] == [
+        f"was rotated or renamed: its bytes are in {name}"
+    ]
+    assert amounts(case) == [A, B]
+    assert made_from(case).inputs == (str(name), str(log))
+
+
+def test_a_log_and_its_copy_are_read_once(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(LOG)
+    (tmp_path / "copy.log").write_text(LOG)
+    opened = open_inputs([str(tmp_path), str(tmp_path / "server.log")])
+    assert opened.connection.execute("SELECT count(*) FROM loads").fetchall() == [(1,)]
+    assert opened.connection.execute("SELECT source_id, what FROM problem").fetchall() == [
+        (str(tmp_path / "server.log"), f"it has the same bytes as {tmp_path / 'copy.log'}: read once")
+    ]
+
+
+def test_a_case_in_the_folder_of_its_logs_is_no_source_of_itself(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(LOG)
+    case = tmp_path / "c.case"
+    assert ingest([str(tmp_path)], case).sources == 1
+    assert not ingest([], case).written
+
+
+# -- whose file it is -------------------------------------------------------------------------------------------------
+
+
+def foreign(path: Path) -> None:
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE load AS SELECT 1 AS load_id")
+
+
+def test_a_database_that_somebody_else_wrote_is_never_opened(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.duckdb"
+    foreign(path)
+    with pytest.raises(CaseError, match="no case that forensics wrote, so it is not opened"):
+        open_case(path)
+    with pytest.raises(CaseError, match="no case that forensics wrote"):
+        ingest([str(tmp_path / "x.log")], path)
+
+
+def test_a_foreign_database_with_our_seal_is_turned_away_by_its_tables(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.duckdb"
+    foreign(path)
+    from forensics.casefile import _seal  # noqa: PLC0415  # what a forger would do
+
+    _seal(path)
+    with pytest.raises(CaseError, match="its tables are not those of a case: about, allocation_failed"):
+        open_case(path)
+
+
+def test_a_case_that_was_changed_or_torn_is_turned_away_before_it_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(LOG)
+    case = tmp_path / "c.case"
+    ingest([str(tmp_path / "server.log")], case)
+    whole = case.read_bytes()
+    case.write_bytes(whole[:5000] + b"!" + whole[5001:])
+    with pytest.raises(CaseError, match="damaged or was changed"):
+        read_seal(case)
+    case.write_bytes(whole[:-1])
+    with pytest.raises(CaseError, match="no case that forensics wrote"):
+        read_seal(case)
+    case.write_bytes(whole)
+    (tmp_path / "c.case.wal").write_bytes(b"")
+    with pytest.raises(CaseError, match="another program began to change this case"):
+        read_seal(case)
+
+
+def test_a_case_of_another_version_is_named_and_read_again_by_ingest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "server.log").write_text(LOG)
+    case = tmp_path / "c.case"
+    monkeypatch.setattr("forensics.casefile.SCHEMA_VERSION", 1)
+    ingest([str(tmp_path / "server.log")], case)
+    monkeypatch.undo()
+    with pytest.raises(CaseError, match=r"written by an older version of forensics \(tables 1, this one has \d+\)"):
+        open_case(case)
+    assert ingest([], case).written
+    assert amounts(case) == [A]
+
+
+def test_standard_input_makes_no_case(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="save standard input to a file"):
+        ingest(["-"], tmp_path / "c.case")
+
+
+# -- killed at any point ----------------------------------------------------------------------------------------------
+
+KILLS = int(os.environ.get("FORENSICS_KILLS", "20"))
+
+INGESTS = """
+import os, sys
+from pathlib import Path
+from forensics.ingest import ingest
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        ingest([], Path(line.strip()))
+        os._exit(0)
+    print(child, flush=True)
+    os.waitpid(child, 0)
+    print("over", flush=True)
+"""
+"""Ingests one after the other, each in a process of its own that can be killed, without its time to import."""
+
+
+def test_kill_9_leaves_the_old_case_or_the_new_one(tmp_path: Path) -> None:
+    log, case = tmp_path / "server.log", tmp_path / "c.case"
+    log.write_text(LOG)
+    ingest([str(log)], case)
+    old, start = tables(case), case.read_bytes()
+    log.write_text(LOG + MORE)
+    ingest([str(log)], tmp_path / "undisturbed.case")
+    new = tables(tmp_path / "undisturbed.case")
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", INGESTS], stdin=pipe, stdout=pipe, text=True) as ingests:
+        assert ingests.stdin is not None
+        assert ingests.stdout is not None
+
+        def run(kill_after_s: float) -> float:
+            case.write_bytes(start)
+            begun = time.monotonic()
+            print(case, file=ingests.stdin, flush=True)
+            child = int(ingests.stdout.readline())  # type: ignore[union-attr]  # asserted above
+            time.sleep(kill_after_s)
+            with contextlib.suppress(ProcessLookupError):
+                if kill_after_s:
+                    os.kill(child, signal.SIGKILL)
+            assert ingests.stdout.readline() == "over\n"  # type: ignore[union-attr]  # asserted above
+            return time.monotonic() - begun
+
+        whole_s = run(0)
+        assert tables(case) == new
+        dice = random.Random(1)  # noqa: S311  # any moments will do, the same ones every time
+        for _ in range(KILLS):
+            run(dice.uniform(0.001, whole_s * 1.1))
+            assert tables(case) in (old, new)
+        ingests.stdin.close()
+    ingest([], case)
+    assert tables(case) == new
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["c.case", "server.log", "undisturbed.case"]

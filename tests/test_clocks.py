@@ -1,0 +1,62 @@
+"""A writer's own clock: how it is read, what does not fit it, and when several writers share a stream."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.clocks import Tick, elapsed_us, judge, out_of_order
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("0.00.434.525", 434_525),
+        ("0.02.245.694", 2_245_694),
+        ("12.00.000.001", 720_000_001),
+        ("434525", 434_525),
+        ("0.00.434", None),
+        ("0.00.434.x", None),
+        ("", None),
+    ],
+)
+def test_a_clock_is_minutes_seconds_milliseconds_and_microseconds_or_plain_microseconds(
+    text: str, clock: int | None
+) -> None:
+    assert elapsed_us(text) == clock
+
+
+@pytest.mark.parametrize(
+    ("clocks", "strange"),
+    [
+        ([1, 2, 3], set()),
+        ([1, 2, 2, 3], set()),
+        ([1, 90, 2, 3], {1}),
+        ([5, 6, 1, 7], {2}),
+        ([], set()),
+    ],
+    ids=["forward", "equal", "ahead", "behind", "none"],
+)
+def test_what_falls_outside_the_longest_forward_run_did_not_come_from_that_clock(
+    clocks: list[int], strange: set[int]
+) -> None:
+    assert out_of_order(clocks) == strange
+
+
+def ticks(text: str) -> list[Tick]:
+    """Ticks written as clocks; `b` marks a line that only a beginning process prints, `r` one that says ready."""
+    return [Tick(int(word.strip("br")), "b" in word, "r" in word) for word in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign", "shared"),
+    [
+        ("b0 10 20r 30", set(), False),
+        ("b0 10 20r 30 b0 10 20r", set(), False),
+        ("b0 10 20r 30 b0 5 10 20r 30 40", set(), False),
+        ("b0 10 20r 30 b1 31 32", {4}, False),
+        ("b0 10 b1 11 2 12 3 13 4 14 5 15 6 16 7 17", set(), True),
+    ],
+    ids=["one life", "a restart", "a restart that lives longer", "a text that holds a beginning", "two writers"],
+)
+def test_lives_are_split_where_the_clock_begins_again(text: str, foreign: set[int], shared: bool) -> None:
+    assert judge(ticks(text)) == (foreign, shared)

@@ -1,0 +1,291 @@
+"""Crashes: one failure for each root, with its request, its memory, what the host says, and counter-examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from opened import journal, opened
+
+from forensics.answer import Answer, Ask
+from forensics.ask_crashes import crashes
+
+BEGIN = """
+srv    load_model: loading model '/srv/models/{model}.gguf'
+llama_prepare_model_devices: using device CUDA0 (NVIDIA GeForce RTX 3090) (0000:0a:00.0) - 23525 MiB free
+load_tensors:        CUDA0 model buffer size =  5000.00 MiB
+srv  llama_server: model loaded
+"""
+LAUNCH = """
+slot launch_slot_: id  0 | task {task} | processing task, is_child = 0
+slot   operator(): id  0 | task {task} | new prompt, n_ctx_slot = 262144, n_keep = 0, task.n_tokens = {tokens}
+slot   operator(): id  0 | task {task} | cached n_tokens = 2048, memory_seq_rm [2048, end)
+"""
+RELEASE = "slot      release: id  0 | task {task} | stop processing: n_tokens = {tokens}, truncated = 0"
+INTERNAL = """
+CUDA error: an internal operation failed
+  current device: 0, in function ggml_cuda_op_mul_mat_cublas at /src/ggml/src/ggml-cuda/ggml-cuda.cu:1337
+  cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N)
+/src/ggml/src/ggml-cuda/ggml-cuda.cu:107: CUDA error
+"""
+ILLEGAL = INTERNAL.replace("an internal operation failed", "an illegal memory access was encountered")
+
+
+def load(pid: int, seconds: float, model: str, served: tuple[int, ...] = (), failing: int = 0, error: str = "") -> str:
+    """A load that serves prompts of some lengths and, perhaps, dies on one more."""
+    lines = [BEGIN.format(model=model)]
+    for task, tokens in enumerate(served):
+        lines += [LAUNCH.format(task=task, tokens=tokens), RELEASE.format(task=task, tokens=tokens + 100)]
+    if failing:
+        lines += [LAUNCH.format(task=len(served), tokens=failing), error]
+    return journal(pid, seconds, "\n".join(line.strip() for line in lines).replace("\n\n", "\n"))
+
+
+def manager(pid: int, seconds: float, message: str, **fields: str) -> str:
+    """A line of the service manager about the invocation of a process."""
+    own = {"_PID": "1", "_TRANSPORT": "journal", "UNIT": "llm.service", "INVOCATION_ID": f"{pid:032x}"}
+    return journal(
+        1, seconds, message, unit="init.scope", _COMM="systemd", SYSLOG_IDENTIFIER="systemd", **own, **fields
+    )
+
+
+def kernel(seconds: float, message: str) -> str:
+    return journal(0, seconds, message, _TRANSPORT="kernel", SYSLOG_IDENTIFIER="kernel")
+
+
+def exited(pid: int, seconds: float, code: str, status: str) -> str:
+    return manager(
+        pid,
+        seconds,
+        f"llm.service: Main process exited, code={code}, status={status}",
+        EXIT_CODE=code,
+        EXIT_STATUS=status.partition("/")[0],
+    )
+
+
+def ask(folder: Path, *parts: str) -> Answer:
+    return crashes(Ask(opened(folder, server_log="".join(parts))))
+
+
+def claims(answer: Answer) -> str:
+    return " ".join(answer.about)
+
+
+def test_one_dead_process_is_one_failure_and_later_lines_only_follow(tmp_path: Path) -> None:
+    answer = ask(tmp_path, load(100, 0, "m", failing=5464, error=INTERNAL), exited(100, 1, "dumped", "6/ABRT"))
+    (one,) = answer.document["failures"]
+    assert (one["error_class"], one["outcome"]) == ("an internal operation failed", "ended")
+    assert one["message"] == "CUDA error: an internal operation failed"
+    assert [entry["rank"] for entry in one["followed"]] == ["consequence", "consequence", "consequence"]
+    assert answer.verdict == "m (load 1) failed: an internal operation failed; 3 lines only followed."
+
+
+def test_the_request_in_flight_is_the_one_launched_and_not_released(tmp_path: Path) -> None:
+    answer = ask(tmp_path, load(100, 0, "m", served=(30,), failing=5464, error=INTERNAL))
+    (one,) = answer.document["failures"]
+    assert [(entry["task"], entry["prompt_tokens"], entry["cached_tokens"]) for entry in one["requests"]] == [
+        (1, 5464, 2048)
+    ]
+    assert one["last_texts"][-1].endswith("CUDA error")
+
+
+def grid(folder: Path) -> Answer:
+    """Three builds of one model die on the middle prompt, five of five times; a fourth serves it."""
+    parts = []
+    pid = 100
+    for model, error in (("a-Q4_K_M", INTERNAL), ("b-Q4_K_M", INTERNAL), ("c-Q4_K_M", ILLEGAL)):
+        for run in range(5):
+            parts.append(load(pid, 100 * pid, model, served=(300, 12000), failing=5464, error=error))
+            parts.append(exited(pid, 100 * pid + 1, "dumped", "6/ABRT"))
+            pid, _ = pid + 1, run
+    parts.append(load(pid, 100 * pid, "d-IQ2_M", served=(5464,) * 5 + (300,) * 3))
+    return ask(folder, *parts)
+
+
+def test_the_grid_shows_models_sizes_and_two_classes_of_error(tmp_path: Path) -> None:
+    answer = grid(tmp_path)
+    cells = {
+        (cell["model"].rsplit("/", 1)[-1], cell["tokens_from"]): (cell["served"], cell["crashed"], cell["classes"])
+        for cell in answer.document["grid"]
+    }
+    assert cells == {
+        ("a-Q4_K_M.gguf", 256): (5, 0, []),
+        ("a-Q4_K_M.gguf", 4096): (0, 5, ["an internal operation failed"]),
+        ("a-Q4_K_M.gguf", 8192): (5, 0, []),
+        ("b-Q4_K_M.gguf", 256): (5, 0, []),
+        ("b-Q4_K_M.gguf", 4096): (0, 5, ["an internal operation failed"]),
+        ("b-Q4_K_M.gguf", 8192): (5, 0, []),
+        ("c-Q4_K_M.gguf", 256): (5, 0, []),
+        ("c-Q4_K_M.gguf", 4096): (0, 5, ["an illegal memory access was encountered"]),
+        ("c-Q4_K_M.gguf", 8192): (5, 0, []),
+        ("d-IQ2_M.gguf", 256): (3, 0, []),
+        ("d-IQ2_M.gguf", 4096): (5, 0, []),
+    }
+    assert "2 classes of error, not one" in claims(answer)
+
+
+def test_counter_examples_stand_beside_the_crash(tmp_path: Path) -> None:
+    counter = grid(tmp_path).document["counter_examples"]
+    assert [
+        (one["model"].rsplit("/", 1)[-1], one["tokens_from"], one["served"]) for one in counter if one["same"] == "size"
+    ] == [("d-IQ2_M.gguf", 4096, 5)]
+    assert {one["tokens_from"] for one in counter if one["same"] == "model"} == {256, 8192}
+
+
+def test_what_others_know_of_an_error_is_a_candidate_with_what_would_tell(tmp_path: Path) -> None:
+    (one,) = ask(tmp_path, load(100, 0, "m", failing=5464, error=INTERNAL)).document["failures"]
+    assert [(entry["class"], entry["separates"], entry["source"]) for entry in one["candidates"]] == [
+        (
+            "data_dependent_library_failure",
+            "the same prompt with -ub 256; another text of the same length",
+            "llama.cpp issues 28377 and 23407",
+        )
+    ]
+    assert [finding["state"] for finding in one["findings"]] == ["not established", "supported"]
+
+
+def test_a_drivers_error_carries_the_caveat_that_it_surfaces_late(tmp_path: Path) -> None:
+    answer = ask(tmp_path, load(100, 0, "m", failing=5464, error=ILLEGAL))
+    assert "the call that is named is where the error surfaced, not where it was made" in claims(answer)
+
+
+def test_the_next_load_paid_for_the_crash(tmp_path: Path) -> None:
+    parts = (load(100, 0, "m", failing=5464, error=INTERNAL), exited(100, 1, "dumped", "6/ABRT"), load(200, 21, "m"))
+    (one,) = ask(tmp_path, *parts).document["failures"]
+    assert (one["next_load"]["number"], round(one["next_load"]["gap_s"])) == (2, 20)
+
+
+def test_a_kill_from_outside_is_no_crash(tmp_path: Path) -> None:
+    answer = ask(tmp_path, load(100, 0, "m", served=(30,)), exited(100, 5, "killed", "9/KILL"))
+    (one,) = answer.document["failures"]
+    assert (one["error_class"], one["root"], [entry["class"] for entry in one["candidates"]]) == (
+        "killed",
+        None,
+        ["external_kill"],
+    )
+    assert answer.verdict == "m (load 1) was killed from outside; it did not fail by itself."
+    assert "the service manager says 9/KILL" in claims(answer)
+
+
+def test_an_oom_kill_of_the_host_is_told_by_the_hosts_lines(tmp_path: Path) -> None:
+    answer = ask(
+        tmp_path,
+        load(100, 0, "m", served=(30,)),
+        manager(100, 4.9, "llm.service: A process of this unit has been killed by the OOM killer."),
+        exited(100, 5, "killed", "9/KILL"),
+    )
+    (one,) = answer.document["failures"]
+    assert "host_oom_kill" in [entry["class"] for entry in one["candidates"]]
+
+
+def test_a_kernels_error_of_the_loads_card_is_linked_by_the_card(tmp_path: Path) -> None:
+    xid = "NVRM: Xid (PCI:0000:0a:00): 31, pid=4242, name=other, Ch 00000008, MMU Fault: ENGINE GRAPHICS"
+    elsewhere = xid.replace("0000:0a:00", "0000:2b:00")
+    (one,) = ask(
+        tmp_path, load(100, 0, "m", failing=5464, error=ILLEGAL), kernel(0.5, xid), kernel(0.6, elsewhere)
+    ).document["failures"]
+    assert [(entry["what"], entry["number"], entry["how"]) for entry in one["host"]] == [
+        ("xid", 31, "card"),
+        ("xid", 31, "time"),
+    ]
+    assert "card_fault" in [entry["class"] for entry in one["candidates"]]
+
+
+def test_an_engine_that_is_gone_without_a_word_has_no_root(tmp_path: Path) -> None:
+    log = journal(
+        100,
+        0,
+        "(APIServer pid=100) INFO 09-18 08:00:00 [api_utils.py:273] non-default args: {'model': '/m/q'}",
+        "(EngineCore pid=9) INFO 09-18 08:00:09 [core.py:112] Initializing a V1 LLM engine (v0.25.1) with config: "
+        "model='/m/q'",
+        "(APIServer pid=100) INFO:     Application startup complete.",
+        "(APIServer pid=100) WARNING 09-18 08:01:00 [core_client.py:702] [shutdown] MPClient: engine core exited "
+        "unexpectedly; starting cleanup",
+        "(APIServer pid=100) ERROR 09-18 08:01:00 [async_llm.py:704] AsyncLLM output_handler failed.",
+        "(APIServer pid=100) ERROR 09-18 08:01:00 [async_llm.py:704] "
+        "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the "
+        "root cause.",
+    )
+    answer = ask(tmp_path, log)
+    (one,) = answer.document["failures"]
+    assert (one["error_class"], one["root"]) == ("no_word", None)
+    assert [finding["state"] for finding in one["findings"]] == ["not established"]
+    assert "3 lines only tell that it was gone" in claims(answer)
+
+
+TORCH = (
+    "(EngineCore pid=9) ERROR 09-18 08:01:00 [core.py:1119] torch.OutOfMemoryError: CUDA out of memory. Tried to "
+    "allocate 50.00 MiB. GPU 0 has a total capacity of 23.56 GiB of which 24.50 MiB is free. Including non-PyTorch "
+    "memory, this process has 23.20 GiB memory in use. Of the allocated memory 22.10 GiB is allocated by PyTorch, and 700.00 MiB is "
+    "reserved by PyTorch but unallocated."
+)
+
+
+def test_the_arithmetic_of_an_out_of_memory_is_kept(tmp_path: Path) -> None:
+    log = journal(
+        100,
+        0,
+        "(APIServer pid=100) INFO 09-18 08:00:00 [api_utils.py:273] non-default args: {'model': '/m/q'}",
+        "(EngineCore pid=9) INFO 09-18 08:00:09 [core.py:112] Initializing a V1 LLM engine (v0.25.1) with config: "
+        "model='/m/q'",
+        "(APIServer pid=100) INFO:     Application startup complete.",
+        "(EngineCore pid=9) ERROR 09-18 08:01:00 [core.py:1119] EngineCore encountered a fatal error.",
+        TORCH,
+    )
+    answer = ask(tmp_path, log)
+    (one,) = answer.document["failures"]
+    oom = one["oom"]
+    assert {
+        key: round(oom[f"{key}_mib"], 2)
+        for key in ("tried", "free", "total", "process", "allocated", "reserved", "others", "outside_allocator")
+    } == {
+        "tried": 50.00,
+        "free": 24.50,
+        "total": 24125.44,
+        "process": 23756.80,
+        "allocated": 22630.40,
+        "reserved": 700.00,
+        "others": 344.14,
+        "outside_allocator": 426.40,
+    }
+    assert "asked for 50.00 MiB where 24.50 MiB were free" in claims(answer)
+
+
+REFUSED = """
+ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9866.00 MiB on device 0: cudaMalloc failed: out of memory
+ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 10345253120
+"""
+
+
+def test_the_same_refusal_over_and_over_is_one_failure(tmp_path: Path) -> None:
+    (one,) = ask(tmp_path, load(100, 0, "m", served=(30,), failing=900, error=REFUSED * 4)).document["failures"]
+    assert (one["error_class"], one["roots"], one["outcome"]) == ("out_of_memory", 8, "log_ends")
+
+
+def test_a_refused_allocation_that_the_server_outlives_is_no_crash(tmp_path: Path) -> None:
+    text = BEGIN.format(model="m").replace("srv  llama_server", REFUSED.strip() + "\nsrv  llama_server")
+    answer = ask(tmp_path, journal(100, 0, text))
+    assert [one["outcome"] for one in answer.document["failures"]] == ["survived"]
+    assert answer.verdict == "m (load 1) failed: out of memory; it survived."
+
+
+@pytest.mark.parametrize(
+    ("tokens", "mib", "classes"),
+    [
+        (25600, "138.00", {"cliff_1"}),
+        (61000, "50.00", {"cliff_1", "cliff_2a"}),
+        (21500, "50.00", {"cliff_2b"}),
+        (900, "50.00", set()),
+    ],
+)
+def test_a_signature_makes_candidates_by_amount_and_prompt(
+    tmp_path: Path, tokens: int, mib: str, classes: set[str]
+) -> None:
+    error = REFUSED.replace("9866.00", mib) + ILLEGAL.strip().splitlines()[-1]
+    (one,) = ask(tmp_path, load(100, 0, "m", failing=tokens, error=error)).document["failures"]
+    assert {entry["class"] for entry in one["candidates"]} - {"device_out_of_memory"} == classes
+
+
+def test_a_case_without_failures_says_so(tmp_path: Path) -> None:
+    answer = ask(tmp_path, load(100, 0, "m", served=(30,)))
+    assert (answer.verdict, answer.code) == ("No load failed in this evidence.", 0)

@@ -1,0 +1,62 @@
+"""Every question says the truth about its columns, and nothing but documented questions is installed."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from forensics.errors import QuestionError
+from forensics.question import Question, check_header, install, load_questions, parse_question
+from forensics.schema import ddl
+
+QUESTIONS = load_questions()
+NAMES = [question.name for question in QUESTIONS]
+
+
+@pytest.fixture(scope="module")
+def empty() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute(ddl())
+    install(connection, QUESTIONS)
+    return connection
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=NAMES)
+def test_a_header_names_the_columns_that_the_view_has(question: Question, empty: duckdb.DuckDBPyConnection) -> None:
+    assert check_header(empty, question) == []
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=NAMES)
+def test_a_view_says_what_one_row_is(question: Question, empty: duckdb.DuckDBPyConnection) -> None:
+    sql = "SELECT comment FROM duckdb_views() WHERE view_name = ?"
+    assert empty.execute(sql, [question.name]).fetchone() == (f"{question.summary} {question.caveats}".strip(),)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=NAMES)
+def test_a_question_without_rows_is_no_error(question: Question, empty: duckdb.DuckDBPyConnection) -> None:
+    assert empty.execute(f'SELECT * FROM "{question.name}"').fetchall() == []
+
+
+def test_a_header_that_lies_is_told_column_by_column(empty: duckdb.DuckDBPyConnection) -> None:
+    lying = parse_question("loads.sql", "-- One row a load.\n--\n-- load  VARCHAR  The load.\nSELECT 1")
+    assert check_header(empty, lying)[0] == "loads.sql says ('load', 'VARCHAR'), the view has ('load_id', 'VARCHAR')"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 1", "x.sql: the header needs a sentence on what one row is, and the columns"),
+        ("-- One row.\n--\n-- no column\nSELECT 1", "x.sql: this is no column line .name, TYPE, meaning.: 'no column'"),
+        ("-- One row.\n--\n-- a  BIGINT  It.\n", "x.sql: there is no SELECT below the header"),
+    ],
+    ids=["no header", "no column", "no SELECT"],
+)
+def test_a_question_without_its_header_is_refused(text: str, message: str) -> None:
+    with pytest.raises(QuestionError, match=message):
+        parse_question("x.sql", text)
+
+
+def test_sql_that_does_not_run_names_its_file(empty: duckdb.DuckDBPyConnection) -> None:
+    broken = parse_question("broken.sql", "-- One row.\n--\n-- a  BIGINT  It.\nSELECT nothing FROM load")
+    with pytest.raises(QuestionError, match=r"^broken\.sql: .*nothing"):
+        install(empty, [broken])

@@ -1,0 +1,201 @@
+"""Who owns a line: each sentence on a log small enough to see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from casing import case, items, lives, owners, rows
+
+LOAD = """\
+0.00.700.000 I srv    load_model: loading model '/m/{model}.gguf'
+0.01.500.000 I load_tensors: loading model tensors, this can take a while... (load_mode = mmap)
+0.01.600.000 I load_tensors:        CUDA0 model buffer size =  {weights} MiB
+0.02.000.000 I llama_context: constructing llama_context
+0.02.100.000 I llama_kv_cache:      CUDA0 KV buffer size =  {cache} MiB
+0.02.500.000 I srv  llama_server: model loaded
+0.02.600.000 I srv  update_slots: all slots are idle
+"""
+BEGIN = "0.00.438.019 I srv  llama_server: initializing ...\n"
+ALPHA = LOAD.format(model="alpha", weights="4914.18", cache="2304.00")
+BETA = LOAD.format(model="beta", weights="2118.81", cache="576.00")
+CLEANUP = "0.09.589.530 I srv    operator(): operator(): cleaning up before exit...\n"
+ALPHA_HOLDS = [(1, "CUDA0", "target", "kv_cache", 2304.0), (1, "CUDA0", "target", "weights", 4914.18)]
+BETA_HOLDS = [(2, "CUDA0", "target", "kv_cache", 576.0), (2, "CUDA0", "target", "weights", 2118.81)]
+
+
+def later(text: str, seconds: int) -> str:
+    """The same lines, so many seconds later on the same clock."""
+    return "".join(f"0.{int(line[2:4]) + seconds:02}{line[4:]}\n" for line in text.splitlines())
+
+
+def test_the_lines_of_the_only_writer_are_its_loads(tmp_path: Path) -> None:
+    found = case(tmp_path, server=BEGIN + ALPHA + CLEANUP)
+    assert lives(found) == [(1, "alpha.gguf", True, "exit")]
+    assert items(found) == ALPHA_HOLDS
+    assert owners(found, "buffer_allocated") == [(1, "inferred", None)] * 2
+
+
+def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path) -> None:
+    sleep = """\
+0.06.465.557 I que    start_loop: entering sleeping state
+0.06.465.821 I srv  handle_sleep: server is entering sleeping state
+0.10.660.052 I que    start_loop: exiting sleeping state
+0.10.660.060 I srv  handle_sleep: server is exiting sleeping state
+"""
+    found = case(tmp_path, server=BEGIN + ALPHA + sleep + later(ALPHA, 11))
+    assert lives(found) == [(1, "alpha.gguf", True, "sleep"), (2, "alpha.gguf", True, "log_ends")]
+    assert items(found) == ALPHA_HOLDS + [(2, *row[1:]) for row in ALPHA_HOLDS]
+    assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(1,)]
+
+
+def test_a_server_that_was_killed_and_started_again_in_one_file_is_two_loads(tmp_path: Path) -> None:
+    found = case(tmp_path, server=BEGIN + later(ALPHA, 8) + BEGIN + BETA + CLEANUP)
+    assert [row[:3] for row in lives(found)] == [(1, "alpha.gguf", True), (2, "beta.gguf", True)]
+    assert items(found) == ALPHA_HOLDS + BETA_HOLDS
+
+
+def test_children_of_a_router_are_told_apart_by_port_and_a_port_used_again_is_another_child(tmp_path: Path) -> None:
+    def child(port: int, text: str) -> str:
+        return "".join(f"[{port:5}] {line}\n" for line in text.splitlines())
+
+    def spawn(clock: str, name: str, port: int) -> str:
+        return f"{clock} I srv          load: spawning server instance with name={name} on port {port}\n"
+
+    def exited(clock: str, name: str) -> str:
+        return f"{clock} I srv           run: instance name={name} exited with status 0\n"
+
+    found = case(
+        tmp_path,
+        router="0.00.588.655 I srv  llama_server: listening on http://127.0.0.1:8080\n"
+        + spawn("0.00.725.988", "alpha", 35171)
+        + child(35171, BEGIN + ALPHA)
+        + exited("0.03.979.021", "alpha")
+        + spawn("0.03.979.232", "beta", 35171)
+        + child(35171, BEGIN + BETA),
+    )
+    assert [(row[0], row[2]) for row in lives(found)] == [(1, True), (2, True)]
+    assert items(found) == ALPHA_HOLDS + BETA_HOLDS
+    assert owners(found, "buffer_allocated") == [(1, "exact", None)] * 2 + [(2, "exact", None)] * 2
+
+
+RESERVED = """\
+0.02.200.000 I sched_reserve: reserving ...
+0.02.300.000 I sched_reserve:      CUDA0 compute buffer size =  2259.14 MiB
+0.02.300.010 I sched_reserve:      CUDA1 compute buffer size =  2169.13 MiB
+0.02.310.000 I sched_reserve: reserve took 751.85 ms, sched copies = 4
+"""
+RESERVED_LESS = """\
+0.02.400.000 I sched_reserve: reserving ...
+0.02.410.000 I sched_reserve:      CUDA0 compute buffer size =   380.08 MiB
+0.02.420.000 I sched_reserve: reserve took 20.12 ms, sched copies = 1
+"""
+
+
+def test_a_later_reservation_replaces_the_whole_earlier_one_on_all_devices(tmp_path: Path) -> None:
+    *head, ready, idle = ALPHA.splitlines(keepends=True)
+    found = case(tmp_path, server=BEGIN + "".join(head) + RESERVED + RESERVED_LESS + ready + idle)
+    assert [row for row in items(found) if row[3] == "compute"] == [(1, "CUDA0", "target", "compute", 380.08)]
+    assert rows(found, "SELECT mark, count(*) FROM item WHERE kind = 'compute' GROUP BY mark ORDER BY mark") == [
+        ("counted", 1),
+        ("superseded", 2),
+    ]
+
+
+def test_the_bracket_of_a_draft_context_closes_and_what_it_holds_is_not_the_targets(tmp_path: Path) -> None:
+    draft = """\
+0.02.310.100 I common_speculative_init_result: creating MTP draft context against the target model '/m/alpha.gguf'
+0.02.310.200 I llama_context: constructing llama_context
+0.02.310.300 I llama_kv_cache:      CUDA1 KV buffer size =  1024.00 MiB
+0.02.310.400 I sched_reserve: reserving ...
+0.02.310.500 I sched_reserve:      CUDA1 compute buffer size =  1226.06 MiB
+0.02.310.600 I sched_reserve: reserve took 671.22 ms, sched copies = 4
+0.02.310.700 I clip_ctx: CLIP using CUDA0 backend
+0.02.310.800 I load_hparams: model size:         639.55 MiB
+0.02.310.900 I reserve_compute_meta:      CUDA0 compute buffer size =    28.30 MiB
+"""
+    *head, ready, idle = ALPHA.splitlines(keepends=True)
+    found = case(tmp_path, server=BEGIN + "".join(head) + RESERVED + draft + ready + idle)
+    assert items(found) == [
+        (1, "CUDA0", "target", "compute", 2259.14),
+        (1, "CUDA0", "target", "kv_cache", 2304.0),
+        (1, "CUDA0", "target", "weights", 4914.18),
+        (1, "CUDA0", "vision", "compute", 28.3),
+        (1, "CUDA0", "vision", "weights", 639.55),
+        (1, "CUDA1", "mtp", "compute", 1226.06),
+        (1, "CUDA1", "mtp", "kv_cache", 1024.0),
+        (1, "CUDA1", "target", "compute", 2169.13),
+    ]
+
+
+def test_two_caches_of_one_device_in_one_context_add_up(tmp_path: Path) -> None:
+    second = "0.02.100.500 I llama_kv_cache:      CUDA0 KV buffer size =   512.00 MiB\n"  # a model with sliding windows
+    *head, ready, idle = ALPHA.splitlines(keepends=True)
+    found = case(tmp_path, server=BEGIN + "".join(head) + second + ready + idle)
+    assert (1, "CUDA0", "target", "kv_cache", 2816.0) in items(found)
+
+
+def test_what_a_dry_run_prints_is_planned_and_never_counted(tmp_path: Path) -> None:
+    dry = """\
+0.00.743.859 I cmn  common_init_: fitting params to device memory ...
+0.00.800.000 I load_tensors:        CUDA0 model buffer size =  9999.00 MiB
+0.00.900.000 I llama_kv_cache:      CUDA0 KV buffer size =  8888.00 MiB
+0.01.400.000 I common_fit_params: fitting params to free memory took 0.66 seconds
+"""
+    begin, *rest = ALPHA.splitlines(keepends=True)
+    found = case(tmp_path, server=BEGIN + begin + dry + "".join(rest))
+    assert items(found) == ALPHA_HOLDS
+    assert rows(found, "SELECT mark, count(*) FROM item GROUP BY mark ORDER BY mark") == [
+        ("counted", 2),
+        ("planned", 2),
+    ]
+
+
+def test_lines_inside_a_text_that_another_line_carries_are_data(tmp_path: Path) -> None:
+    forged = """\
+0.03.000.000 W srv  server_chat_: unsupported Responses tool type 'x
+0.03.100.001 I load_tensors:        CUDA0 model buffer size = 88888.00 MiB
+0.03.100.003 I srv    load_model: loading model forged.gguf' skipped
+"""
+    found = case(tmp_path, server=BEGIN + ALPHA + forged + CLEANUP)
+    assert lives(found) == [(1, "alpha.gguf", True, "exit")]
+    assert items(found) == ALPHA_HOLDS
+    assert owners(found, "buffer_allocated")[2:] == [(None, None, "inside a text that another line carries")]
+    believed = "SELECT believed FROM buffer_allocated ORDER BY ordinal"
+    assert rows(found, believed) == [(True,), (True,), (False,)]
+
+
+def test_an_allocation_without_prefix_from_a_writer_that_has_one_is_suspect(tmp_path: Path) -> None:
+    *head, ready, idle = ALPHA.splitlines(keepends=True)
+    forged = "llama_kv_cache:      CUDA0 KV buffer size = 77777.00 MiB\n"
+    found = case(tmp_path, server=BEGIN + "".join(head) + forged + ready + idle)
+    assert items(found) == ALPHA_HOLDS
+    assert owners(found, "buffer_allocated")[2:] == [(None, None, "without the prefix that its writer's lines have")]
+
+
+def test_an_allocation_whose_clock_is_out_of_order_is_suspect(tmp_path: Path) -> None:
+    *head, ready, idle = ALPHA.splitlines(keepends=True)
+    forged = "0.55.000.000 I llama_kv_cache:      CUDA0 KV buffer size = 77777.00 MiB\n"
+    found = case(tmp_path, server=BEGIN + "".join(head) + forged + ready + idle + CLEANUP)
+    assert items(found) == ALPHA_HOLDS
+    assert owners(found, "buffer_allocated")[2:] == [(None, None, "its clock does not fit its writer's other lines")]
+
+
+def test_an_allocation_after_it_got_ready_is_a_claim_and_not_counted(tmp_path: Path) -> None:
+    late = "0.03.000.000 I llama_kv_cache:      CUDA0 KV buffer size = 77777.00 MiB\n"
+    found = case(tmp_path, server=BEGIN + ALPHA + late)
+    assert items(found) == ALPHA_HOLDS
+
+
+def test_a_line_that_two_loads_could_have_written_is_ambiguous_and_names_both(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server="""\
+srv    load_model: loading model '/m/alpha.gguf'
+srv    load_model: loading model '/m/beta.gguf'
+load_tensors:        CUDA0 model buffer size =  4914.18 MiB
+""",
+    )
+    assert items(found) == []
+    assert owners(found, "buffer_allocated") == [(None, "ambiguous", None)]
+    candidates = "SELECT len(string_split(candidates, ' ')) FROM line WHERE event = 'buffer_allocated'"
+    assert rows(found, candidates) == [(2,)]

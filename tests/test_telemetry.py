@@ -1,0 +1,251 @@
+"""What the cards show joins what the log shows: zones by lives, processes by pid or overlap, devices by bus id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from casing import MIB, Rows, case, rows
+
+HOUR_US = 3_600_000_000
+MIDNIGHT_US = 1_795_996_800_000_000  # 2026-11-30
+CARD = "GPU-8f319f5c-9498-a3d5-96d9-63b056d7bc9a"
+OTHER = "GPU-e4bfb2d8-a412-9f57-6e61-65fa9d21d6fe"
+
+
+def journal(*entries: tuple[str, str]) -> str:
+    """Lines as journalctl -o short-iso prints them: the pid is a relay's, and nothing of a text is trusted."""
+    return "".join(f"2026-11-30T{at}+00:00 gpubox relay[9]: {text}\n" for at, text in entries)
+
+
+def export(pid: int, *entries: tuple[str, str]) -> str:
+    """Entries as journalctl -o export prints them, with the fields that only journald can set."""
+    parts = []
+    for at, text in entries:
+        hours, minutes, seconds = (float(part) for part in at.split(":"))
+        time = MIDNIGHT_US + int((hours * 3600 + minutes * 60 + seconds) * 1_000_000)
+        parts.append(
+            f"__REALTIME_TIMESTAMP={time}\n_BOOT_ID=c25f3c6c47505e16919f26893046764e\n_HOSTNAME=gpubox\n"
+            f"_TRANSPORT=stdout\n_PID={pid}\n_COMM=llama-server\n_SYSTEMD_UNIT=llama-server.service\n"
+            f"_SYSTEMD_INVOCATION_ID=f43e0a9db485552588614afdcbe07f3e\nMESSAGE={text}\n"
+        )
+    return "\n".join(parts) + "\n"
+
+
+def load(begin: str, ready: str, end: str, *devices: str) -> tuple[tuple[str, str], ...]:
+    """One load: its lines with their times, HH:MM:SS."""
+    held = [(ready, f"0.02.000.000 I load_tensors:        {one} model buffer size =  1000.00 MiB") for one in devices]
+    return (
+        (begin, "0.00.700.000 I srv    load_model: loading model '/m/alpha.gguf'"),
+        *held,
+        (ready, "0.03.000.000 I srv  llama_server: model loaded"),
+        (ready, "0.03.000.010 I srv  update_slots: all slots are idle"),
+        (end, "0.09.000.000 I srv    operator(): operator(): cleaning up before exit..."),
+    )
+
+
+def apps(*samples: tuple[str, str, int, int]) -> str:
+    """Samples of processes: time of the day, card, pid, MiB."""
+    head = "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n"
+    return head + "".join(
+        f"2026/11/30 {at}.000, {card}, {pid}, /usr/local/bin/llama-server, {mib} MiB\n"
+        for at, card, pid, mib in samples
+    )
+
+
+def every(begin: str, end: str, card: str, pid: int, mib: int) -> tuple[tuple[str, str, int, int], ...]:
+    """The same sample each second from a minute's second to another."""
+    hour = begin[:-2]
+    return tuple((f"{hour}{second:02}", card, pid, mib) for second in range(int(begin[-2:]), int(end[-2:]) + 1))
+
+
+def gpus(*samples: tuple[str, int, str, str, int]) -> str:
+    """Samples of cards: time of the day, index, UUID, bus id, MiB used."""
+    head = (
+        "timestamp, index, uuid, name, pci.bus_id, memory.total [MiB], memory.used [MiB], memory.free [MiB], "
+        "memory.reserved [MiB]\n"
+    )
+    return head + "".join(
+        f"2026/11/30 {at}.000, {index}, {uuid}, NVIDIA H200, {bus}, "
+        f"143771 MiB, {used} MiB, {143155 - used} MiB, 616 MiB\n"
+        for at, index, uuid, bus, used in samples
+    )
+
+
+LAST = (
+    f"SELECT number, device, measured_bytes / {MIB}, measured_by, joined_by, join_scope FROM vram_gap "
+    "JOIN load USING (load_id) WHERE moment = 'last' ORDER BY number, device"
+)
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_trusted_pid_joins_a_process_to_what_it_holds(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        apps=apps(*every("11:00:02", "11:00:09", CARD, 77, 1600), *every("11:00:02", "11:00:09", CARD, 78, 9000)),
+    )
+    assert rows(found, LAST) == [
+        (1, "CUDA0", 1600.0, "process", "trusted process id; only card that this process holds", "inferred")
+    ]
+
+
+def test_a_process_without_a_trusted_pid_joins_the_only_life_that_overlaps_its_own(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:11", "11:00:14", "11:00:19", "CUDA0")),
+        apps=apps(*every("11:00:01", "11:00:09", CARD, 501, 9000), *every("11:00:12", "11:00:18", CARD, 502, 1600)),
+    )
+    assert [row[2:5] for row in rows(found, LAST)] == [
+        (1600.0, "process", "overlap of lives; only card that this process holds")
+    ]
+
+
+def test_a_process_whose_life_two_holders_fit_joins_neither(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:11", "11:00:14", "11:00:19", "CUDA0")),
+        apps=apps(*every("11:00:12", "11:00:18", CARD, 501, 9000), *every("11:00:12", "11:00:18", CARD, 502, 1600)),
+    )
+    assert rows(found, LAST) == []
+
+
+# -- zones ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("printed", "offset"),
+    [("11:00:", 0), ("13:00:", 2), ("05:30:", -5.5), ("16:45:", 5.75)],
+    ids=["UTC", "+02:00", "-05:30", "+05:45"],
+)
+def test_the_zone_of_samples_is_the_one_in_which_their_lives_are_those_of_the_log(
+    tmp_path: Path, printed: str, offset: float
+) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        apps=apps(*every(f"{printed}02", f"{printed}08", CARD, 77, 1600)),
+    )
+    moments = "SELECT min(at_us) - min(begun_us) FROM holder_sample, load"
+    assert rows(found, moments) == [(1_000_000,)]
+    assert [row[2] for row in rows(found, LAST)] == [1600.0]
+    assert offset * HOUR_US % 900_000_000 == 0
+
+
+def test_a_zone_that_is_told_is_taken(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        tz_us=2 * HOUR_US,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        apps=apps(*every("13:00:02", "13:00:08", CARD, 77, 1600)),
+    )
+    assert [row[2] for row in rows(found, LAST)] == [1600.0]
+
+
+# -- devices ----------------------------------------------------------------------------------------------------------
+
+TWO = load("11:00:01", "11:00:04", "11:00:09", "CUDA0", "CUDA1")
+
+
+def held(mib_of_card: int, mib_of_other: int) -> str:
+    return apps(
+        *every("11:00:02", "11:00:08", CARD, 77, mib_of_card), *every("11:00:02", "11:00:08", OTHER, 77, mib_of_other)
+    )
+
+
+def cards(card_bus: str, other_bus: str) -> str:
+    return gpus(
+        ("11:00:00", 0, CARD, card_bus, 0),
+        ("11:00:00", 1, OTHER, other_bus, 0),
+        ("11:00:05", 0, CARD, card_bus, 1610),
+        ("11:00:05", 1, OTHER, other_bus, 2710),
+    )
+
+
+def joined(found: object) -> Rows:
+    return [(row[1], row[2]) for row in rows(found, LAST)]  # type: ignore[arg-type]
+
+
+def test_a_printed_bus_id_joins_a_device_to_its_card_whatever_its_number(tmp_path: Path) -> None:
+    using = tuple(
+        (
+            "11:00:02",
+            f"0.00.800.000 I llama_prepare_model_devices: using device {device} (NVIDIA H200) ({bus}) - 9 MiB free",
+        )
+        for device, bus in (("CUDA0", "0000:07:00.0"), ("CUDA1", "0000:06:00.0"))
+    )
+    found = case(
+        tmp_path,
+        server=export(77, TWO[0], *using, *TWO[1:]),
+        gpu=cards("00000000:06:00.0", "00000000:07:00.0"),
+        apps=held(1600, 2700),
+    )
+    assert joined(found) == [("CUDA0", 2700.0), ("CUDA1", 1600.0)]
+    assert {row[5] for row in rows(found, LAST)} == {"exact"}
+
+
+def test_without_bus_ids_devices_are_joined_in_order_and_that_is_inferred(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *TWO),
+        gpu=cards("00000000:06:00.0", "00000000:07:00.0"),
+        apps=held(1600, 2700),
+    )
+    assert joined(found) == [("CUDA0", 1600.0), ("CUDA1", 2700.0)]
+    assert {row[5] for row in rows(found, LAST)} == {"inferred"}
+
+
+def test_the_only_card_that_a_process_holds_is_its_only_device_even_if_the_number_says_another(tmp_path: Path) -> None:
+    found = case(  # CUDA_VISIBLE_DEVICES=1 makes the second card CUDA0
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        gpu=cards("00000000:06:00.0", "00000000:07:00.0"),
+        apps=apps(*every("11:00:02", "11:00:08", OTHER, 77, 2700)),
+    )
+    assert rows(found, LAST) == [
+        (1, "CUDA0", 2700.0, "process", "trusted process id; only card that this process holds", "inferred")
+    ]
+
+
+def test_cards_alone_are_read_less_what_they_held_before(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        gpu=gpus(("11:00:00", 0, CARD, "00000000:06:00.0", 300), ("11:00:05", 0, CARD, "00000000:06:00.0", 1910)),
+    )
+    assert [row[1:4] for row in rows(found, LAST)] == [("CUDA0", 1610.0, "card_less_baseline")]
+
+
+def test_a_card_without_a_sample_before_the_load_is_said_to_be_the_cards_whole_use(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        gpu=gpus(("11:00:05", 0, CARD, "00000000:06:00.0", 1910)),
+    )
+    assert [row[1:4] for row in rows(found, LAST)] == [("CUDA0", 1910.0, "card")]
+
+
+def test_of_two_cards_of_which_nothing_says_which_is_a_device_none_is_taken(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        gpu=cards("00000000:06:00.0", "00000000:07:00.0"),
+    )
+    assert rows(found, LAST) == []
+    assert rows(found, "SELECT device, card_id FROM device") == [("CUDA0", None)]
+
+
+def test_samples_before_it_is_ready_and_after_its_clean_up_began_are_not_what_it_holds(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:07", "CUDA0")),
+        apps=apps(
+            ("11:00:02", CARD, 77, 500),
+            ("11:00:05", CARD, 77, 1600),
+            ("11:00:06", CARD, 77, 1612),
+            ("11:00:08", CARD, 77, 90),
+        ),
+    )
+    moments = f"SELECT moment, measured_bytes / {MIB}, growth_bytes / {MIB} FROM vram_gap ORDER BY moment"
+    assert rows(found, moments) == [("last", 1612.0, 12.0), ("ready", 1600.0, 0.0)]

@@ -196,7 +196,8 @@ class Asked:
 def _definition(question: Question) -> str:
     if question.parameters is None:
         return f'CREATE OR REPLACE VIEW "{question.name}" AS {question.sql}'
-    inside = ", ".join(f"{name} {kind}" for name, kind in question.parameters)
+    # Without their types: a parameter that has one takes no text where it wants a time.
+    inside = ", ".join(name for name, _ in question.parameters)
     return f'CREATE OR REPLACE MACRO "{question.name}"({inside}) AS TABLE {question.sql}'
 
 

@@ -17,7 +17,7 @@
 -- line_id         VARCHAR  Evidence: the row of telemetry.
 WITH latest AS (
     SELECT DISTINCT ON (card_id) * FROM card_sample
-    WHERE at_us <= epoch_us(asked) AND at_us >= epoch_us(asked) - 60000000
+    WHERE at_us <= epoch_us(asked::TIMESTAMPTZ) AND at_us >= epoch_us(asked::TIMESTAMPTZ) - 60000000
     ORDER BY card_id, at_us DESC
 ),
 held AS (

@@ -15,7 +15,7 @@
 -- basis        VARCHAR  logged or derived.
 -- lines        VARCHAR  Evidence: line ids in order, separated by blanks.
 WITH alive AS (
-    SELECT load_id, epoch_us(asked) AS asked_us FROM load_at(asked) WHERE phase IS DISTINCT FROM 'asleep'
+    SELECT load_id, epoch_us(asked::TIMESTAMPTZ) AS asked_us FROM load_at(asked) WHERE phase IS DISTINCT FROM 'asleep'
 )
 SELECT
     amounts.load_id, amounts.device, amounts.place, amounts.part, amounts.kind,

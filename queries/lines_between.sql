@@ -18,5 +18,5 @@ SELECT
     line.time_us, line.ordinal, line.load_id, load.number, line.event, line.scope, line.rule, line.line_id, line.text
 FROM line
 LEFT JOIN load USING (load_id)
-WHERE line.time_us BETWEEN epoch_us(since) AND epoch_us(until)
+WHERE line.time_us BETWEEN epoch_us(since::TIMESTAMPTZ) AND epoch_us(until::TIMESTAMPTZ)
 ORDER BY line.time_us, line.ordinal

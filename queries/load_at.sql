@@ -2,7 +2,8 @@
 --
 -- One row a load that lived at a moment: what it was doing then, and since when.
 --
--- A moment without a zone is UTC. A load whose log has no wall time is not here: nothing says when it lived.
+-- A moment without a zone is UTC. A load whose end is not logged is gone from the begin of its clean-up on. A load
+-- whose log has no wall time is not here: nothing says when it lived.
 --
 -- load_id  VARCHAR  The load.
 -- number   BIGINT   Its place among the loads of the case.
@@ -15,10 +16,11 @@
 -- age_s    DOUBLE   Seconds since it began.
 -- certain  BOOLEAN  Whether its log goes on after the moment, or says when it ended; else it may have been gone.
 WITH alive AS (
-    SELECT loads.*, load.process_id, epoch_us(asked) AS asked_us
+    SELECT loads.*, load.process_id, epoch_us(asked::TIMESTAMPTZ) AS asked_us
     FROM loads
     JOIN load USING (load_id)
-    WHERE loads.begun_us <= epoch_us(asked) AND (loads.ended_us IS NULL OR epoch_us(asked) < loads.ended_us)
+    WHERE loads.begun_us <= epoch_us(asked::TIMESTAMPTZ)
+        AND epoch_us(asked::TIMESTAMPTZ) < coalesce(loads.ended_us, loads.closing_us, 9223372036854775807)
 ),
 seen AS (
     SELECT process_id, max(time_us) AS last_us FROM line WHERE process_id IS NOT NULL GROUP BY process_id
@@ -33,7 +35,7 @@ doing AS (
 SELECT
     alive.load_id, alive.number, alive.engine, alive.model, alive.label, alive.unit, alive.pid, doing.phase,
     (alive.asked_us - alive.begun_us) / 1e6 AS age_s,
-    alive.ended_us IS NOT NULL OR coalesce(seen.last_us >= alive.asked_us, FALSE) AS certain
+    coalesce(alive.ended_us, alive.closing_us) IS NOT NULL OR coalesce(seen.last_us >= alive.asked_us, FALSE) AS certain
 FROM alive
 LEFT JOIN doing USING (load_id)
 LEFT JOIN seen USING (process_id)

@@ -1,6 +1,7 @@
 -- One row a pair of loads that lived at the same time on one host: what can contend, and what a window mixes.
 --
--- A load whose end the log does not show is taken to live on; its pairs have no end either if the other has none.
+-- A load whose end the log does not show is taken to live on, until its clean-up began if that shows; its pairs have no
+-- end either if the other has none.
 --
 -- load_id       VARCHAR  The load that began first.
 -- other_id      VARCHAR  The other one.
@@ -10,7 +11,8 @@
 -- same_process  BOOLEAN  Whether one process held both.
 -- same_card     BOOLEAN  Whether they are joined to a card in common; empty if one is joined to none.
 WITH lives AS (
-    SELECT load.load_id, load.number, load.process_id, load.begun_us, load.ended_us, process.host
+    SELECT load.load_id, load.number, load.process_id, load.begun_us,
+        coalesce(load.ended_us, load.closing_us) AS ended_us, process.host
     FROM load
     JOIN process USING (process_id)
     WHERE load.begun_us IS NOT NULL

@@ -19,6 +19,7 @@ from .scan import Line, ScanCounts, Scanner
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
+from .twins import count_once
 
 __all__ = ["Evidence", "read_evidence", "store"]
 
@@ -89,7 +90,7 @@ def read_evidence(
     holders = [one for one in holders if one.source.name not in copies]
     for name in copies:
         evidence.counts.pop(name, None)
-    evidence.ownership = assign(lines, catalogue)
+    evidence.ownership = assign(count_once(lines, evidence.sources, evidence.counts), catalogue)
     evidence.telemetry = gather(cards, holders)
     processes = evidence.ownership.processes
     known = [*(one.zone_known for one in cards), *(one.zone_known for one in holders)]
@@ -118,9 +119,9 @@ def line_id(line: Line, roots: dict[str, str]) -> str:
     return "E" + content_id(roots.get(line.source, line.source), line.offset)
 
 
-def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection) -> None:
-    """Write all tables of a case."""
-    connection.execute(f"BEGIN; {ddl()} COMMIT")
+def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments: bool = False) -> None:
+    """Write all tables of a case; with comments on tables and columns if it is to be kept."""
+    connection.execute(f"BEGIN; {ddl(comments=comments)} COMMIT")
     for name, rows in _rows(evidence).items():
         if rows:
             arrow = arrow_table(name, rows)

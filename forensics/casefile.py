@@ -121,7 +121,7 @@ def write_case(path: Path, evidence: Evidence) -> None:
         try:
             with duckdb.connect(new) as connection:
                 connection.execute("SET TimeZone = 'UTC'")
-                store(evidence, connection)
+                store(evidence, connection, comments=True)
                 install(connection, load_questions(), comments=True)
                 connection.execute("CHECKPOINT")
             _seal(new)

@@ -44,6 +44,7 @@ class Opened:
     files: Files
     questions: list[Question]
     notes: tuple[str, ...] = ()
+    read_with: Catalogue | None = None
 
     def prepare(self, text: str) -> None:
         """Install the questions that a text names, before a transaction that may not."""
@@ -52,7 +53,7 @@ class Opened:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The programs and patterns; to read them takes a moment, and not every command wants them."""
-        return Catalogue.of(self.files)
+        return self.read_with or Catalogue.of(self.files)
 
 
 def user_patterns() -> list[Path]:
@@ -68,6 +69,7 @@ def open_inputs(
     at_us: int | None = None,
     patterns: Sequence[Path] = (),
     on_progress: Callable[[int, int], None] | None = None,
+    only: str | None = None,
 ) -> Opened:
     """Read inputs into a case in memory.
 
@@ -77,6 +79,7 @@ def open_inputs(
         at_us: A moment that is asked for.
         patterns: Pattern files of the user.
         on_progress: Called with bytes read and bytes in all.
+        only: Questions to install, by name, with those they rest on; all if None.
 
     Raises:
         UsageError: None of them could be read.
@@ -92,7 +95,9 @@ def open_inputs(
         raise UsageError("none of the inputs could be read: " + "; ".join(problems(errors)))
     connection = duckdb.connect()
     store(found, connection)
-    return _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)))
+    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)), only)
+    opened.read_with = catalogue
+    return opened
 
 
 def open_case(path: Path, *, at_us: int | None = None) -> Opened:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from .engines import best_engine
 from .records.block import NO_TIME, Block, Stream
 from .regexes import Regex
 
-__all__ = ["Line", "ScanCounts", "Scanner", "Unread"]
+__all__ = ["Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 
 SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", b" GB", b" MB", b" bytes")
 """What a line with an amount of memory contains. They are part of the main scan, so that none is left unread."""
@@ -39,6 +40,14 @@ EXCERPT = 400
 """Characters of a line kept for printing; the bytes stay in the source."""
 
 
+class Twin(NamedTuple):
+    """Where another source holds the same record."""
+
+    source: str
+    offset: int
+    length: int
+
+
 @dataclass(slots=True)
 class Line:
     """One record that a pattern read: where it stands, who wrote it, what it says."""
@@ -55,6 +64,7 @@ class Line:
     cursor: str | None = None
     carried_by: int | None = None
     order: int = -1
+    twin: Twin | None = None
 
     @property
     def pattern(self) -> Pattern:

@@ -82,12 +82,14 @@ TABLES: dict[str, tuple[str, list[Column]]] = _tables()
 """Meaning and columns of every table by name."""
 
 
-def ddl() -> str:
-    """Statements that create all tables, with a comment on each table and column."""
+def ddl(*, comments: bool = True) -> str:
+    """Statements that create all tables, with a comment on each table and column for whoever opens the database."""
     parts: list[str] = []
     for name, (meaning, columns) in TABLES.items():
         inside = ", ".join(f'"{one.name}" {one.sql}{"" if one.optional else " NOT NULL"}' for one in columns)
         parts.append(f'CREATE TABLE "{name}" ({inside});')
+        if not comments:
+            continue
         parts.append(f'COMMENT ON TABLE "{name}" IS {_quoted(meaning)};')
         parts.extend(f'COMMENT ON COLUMN "{name}"."{one.name}" IS {_quoted(one.meaning)};' for one in columns)
     return "\n".join(parts)

@@ -72,9 +72,7 @@ def open_evidence(
         opened = open_case(case, at_us=at_us)
     elif inputs:
         with progress(quiet=quiet) as on_progress:
-            opened = open_inputs(
-                inputs, tz=tz, at_us=at_us, patterns=patterns or (), on_progress=on_progress, only=only
-            )
+            opened = open_inputs(inputs, tz=tz, at_us=at_us, patterns=patterns or (), on_progress=on_progress)
     else:
         raise UsageError("no input: give log files, telemetry files or a folder that holds both, or --case FILE")
     if not quiet:

@@ -69,7 +69,6 @@ def open_inputs(
     at_us: int | None = None,
     patterns: Sequence[Path] = (),
     on_progress: Callable[[int, int], None] | None = None,
-    only: str | None = None,
 ) -> Opened:
     """Read inputs into a case in memory.
 
@@ -79,7 +78,6 @@ def open_inputs(
         at_us: A moment that is asked for.
         patterns: Pattern files of the user.
         on_progress: Called with bytes read and bytes in all.
-        only: Questions to install, by name, with those they rest on; all if None.
 
     Raises:
         UsageError: None of them could be read.
@@ -95,7 +93,7 @@ def open_inputs(
         raise UsageError("none of the inputs could be read: " + "; ".join(problems(errors)))
     connection = duckdb.connect()
     store(found, connection)
-    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)), only)
+    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)))
     opened.read_with = catalogue
     return opened
 

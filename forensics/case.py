@@ -135,7 +135,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     rows["input"] = [{"number": number, "path": path} for number, path in enumerate(evidence.inputs)]
     rows["pattern_file"] = [{"name": name, "text": text} for name, text in evidence.catalogue.extra]
     rows["about"] = [
-        {"name": "schema", "value": str(SCHEMA_VERSION)},
+        {"name": "schema", "value": SCHEMA_VERSION},
         {"name": "program", "value": __version__},
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},

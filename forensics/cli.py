@@ -34,7 +34,7 @@ from .cmd_options import (
 )
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
-from .explain import NEEDS, document, exit_code
+from .explain import document, exit_code
 from .opened import chosen_loads, parse_time, parse_window
 from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
@@ -104,8 +104,7 @@ def explain_vram(
 ) -> None:
     """Explain what each load holds on each card: items, basis, and the signed rest."""
     moment, at_us = _moment(at)
-    needs = NEEDS if output is not Format.HTML else None
-    opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet, only=needs)
+    opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
     connection, catalogue = opened.connection, opened.catalogue
     report = _self_report(self_report)
     window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)

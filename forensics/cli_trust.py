@@ -13,6 +13,7 @@ import typer
 from .answer import Answer, Ask
 from .asked import QUESTIONS
 from .catalogue import Catalogue
+from .cmd_options import CaseFile
 from .errors import UsageError
 from .explain import document, evidence, exit_code
 from .over_time import over_time
@@ -52,10 +53,11 @@ def register(app: typer.Typer, opening: Opening) -> None:
         ] = None,
         tz: Annotated[str | None, typer.Option("--tz", help="Zone of telemetry times that print none.")] = None,
         patterns: Annotated[list[Path] | None, typer.Option("--patterns", help="A pattern file of your own.")] = None,
+        case: CaseFile = None,
     ) -> None:
         """Write one HTML page that needs nothing else: the VRAM answer, charts over time, and the other questions."""
         moment, at_us = opening.moment(at)
-        connection, catalogue = opening.case(inputs, tz, at_us, patterns)
+        connection, catalogue = opening.case([str(case)] if case else inputs, tz, at_us, patterns)
         shown = opening.which(connection, load)
         found = document(connection, catalogue, moment=moment, self_report=opening.self_report(self_report))
         page = page_of(connection, found, load=shown[-1] if shown else None, answers=answers_of(connection))

@@ -239,7 +239,10 @@ def _write(path: Path, text: str) -> None:
 def _moment(at: str) -> tuple[str, int | None]:
     if at in {"last", "ready", "asleep"}:
         return at, None
-    return "at", parse_time(at, "--at")
+    try:
+        return "at", parse_time(at, "--at")
+    except UsageError as error:
+        raise UsageError(f"--at {at}: neither ready, last, asleep nor a time") from error
 
 
 def _self_report(text: str | None) -> tuple[int, int, str] | None:
@@ -292,11 +295,12 @@ register(app, Opening(_case, _moment, _self_report, _only))
 
 
 def main() -> None:
-    """Run the command line; errors that we know become one line on stderr and exit code 2."""
+    """Run the command line; errors that we know become a line or two on stderr and exit code 2."""
     try:
         app()
     except ForensicsError as error:
-        typer.echo(f"forensics: {error}", err=True)
+        for line in str(error).splitlines():
+            typer.echo(f"forensics: {line}", err=True)
         sys.exit(2)
 
 

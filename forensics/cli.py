@@ -222,11 +222,12 @@ def _print(
 
 
 def main() -> None:
-    """Run the command line; errors that we know become one line on stderr and exit code 2."""
+    """Run the command line; errors that we know become a line or two on stderr and exit code 2."""
     try:
         app()
     except ForensicsError as error:
-        typer.echo(f"forensics: {error}", err=True)
+        for line in str(error).splitlines():
+            typer.echo(f"forensics: {line}", err=True)
         sys.exit(2)
 
 

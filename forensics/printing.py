@@ -38,7 +38,10 @@ def parse_moment(at: str) -> tuple[str, int | None]:
     """A moment by its name, or as `at` with its time in µs UTC."""
     if at in {"last", "ready", "asleep"}:
         return at, None
-    return "at", parse_time(at, "--at")
+    try:
+        return "at", parse_time(at, "--at")
+    except UsageError as error:
+        raise UsageError(f"--at {at}: neither ready, last, asleep nor a time") from error
 
 
 def parse_self_report(text: str | None) -> tuple[int, int, str] | None:

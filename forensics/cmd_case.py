@@ -115,10 +115,10 @@ def query_command(
     quiet: Quiet = False,
 ) -> None:
     """Ask a question of your own, read-only: the name of a view, or SQL; `forensics questions` lists the views."""
-    opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet, only=query)
+    opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet)
     limits = Limits(rows, seconds, memory << 20)
     lock(opened.connection, limits)
-    print_result(run_query(opened.connection, query, opened.questions, limits), output.value)
+    print_result(run_query(opened, query, limits), output.value)
 
 
 def shell_command(
@@ -137,7 +137,7 @@ def shell_command(
     lock(opened.connection, limits)
 
     def ask(text: str) -> Result:
-        return run_query(opened.connection, text, opened.questions, limits)
+        return run_query(opened, text, limits)
 
     run_shell(ask, opened.questions)
 

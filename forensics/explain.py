@@ -16,16 +16,9 @@ from .setaside import set_aside
 from .units import MIB
 from .verdict import verdict
 
-__all__ = ["NEEDS", "SCHEMA", "Rows", "document", "exit_code", "fetch", "iso", "mib"]
+__all__ = ["SCHEMA", "Rows", "document", "exit_code", "fetch", "iso", "mib"]
 
 SCHEMA = "forensics.explain-vram/1"
-
-NEEDS = (
-    "loads vram_items vram_gap vram_moments telemetry_row self_report_gap self_report_overwrite self_report_replay "
-    "self_report_sums speculation_forecast vram_rest"
-)
-"""Questions that the answer asks: with those they rest on, all that a case needs installed for it."""
-
 Rows = list[dict[str, Any]]
 
 

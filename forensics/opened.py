@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import duckdb
 from dateutil import parser as dates
@@ -19,7 +20,7 @@ from .casefile import attach_case
 from .catalogue import Catalogue, Files
 from .errors import UsageError
 from .moment import add_moment
-from .question import Question, install, load_questions, needed
+from .question import Asked, Question, load_questions
 from .records import Problem, Source
 from .window import Window
 
@@ -45,6 +46,10 @@ class Opened:
     notes: tuple[str, ...] = ()
     read_with: Catalogue | None = None
 
+    def prepare(self, text: str) -> None:
+        """Install the questions that a text names, before a transaction that may not."""
+        cast("Asked", self.connection).prepare(text)
+
     @cached_property
     def catalogue(self) -> Catalogue:
         """The programs and patterns; to read them takes a moment, and not every command wants them."""
@@ -64,7 +69,6 @@ def open_inputs(
     at_us: int | None = None,
     patterns: Sequence[Path] = (),
     on_progress: Callable[[int, int], None] | None = None,
-    only: str | None = None,
 ) -> Opened:
     """Read inputs into a case in memory.
 
@@ -74,7 +78,6 @@ def open_inputs(
         at_us: A moment that is asked for.
         patterns: Pattern files of the user.
         on_progress: Called with bytes read and bytes in all.
-        only: Questions to install, by name, with those they rest on; all if None.
 
     Raises:
         UsageError: None of them could be read.
@@ -87,21 +90,20 @@ def open_inputs(
         raise UsageError(f"{given}: there is no file in it; give a server's log or journal, and telemetry")
     errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
     if found.sources and len(errors) == len(found.sources):
-        raise UsageError("none of the inputs could be read: " + "; ".join(problems(errors)))
+        raise UsageError("\n".join([*problems(errors), "none of the inputs could be read"]))
     connection = duckdb.connect()
     store(found, connection)
-    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)), only)
+    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)))
     opened.read_with = catalogue
     return opened
 
 
-def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) -> Opened:
+def open_case(path: Path, *, at_us: int | None = None) -> Opened:
     """Open a case file for reading.
 
     Args:
         path: The file.
         at_us: A moment that is asked for.
-        only: A query: the questions that it does not name are left out, which takes less time.
 
     Raises:
         CaseError: It is not a case of this program and version.
@@ -114,7 +116,7 @@ def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) 
     notes: tuple[str, ...] = ()
     if about.get("catalogue") != files.digest:
         notes = (f"{path}: read with other patterns than this program has; forensics ingest --case {path} renews it",)
-    return _ready(connection, files, at_us, notes, only)
+    return _ready(connection, files, at_us, notes)
 
 
 def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[str]:
@@ -129,20 +131,20 @@ def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[
     return [f"{one.source}: {one.what}. {one.remedy}".rstrip() for one in (*told, *others)]
 
 
-def _ready(
-    connection: duckdb.DuckDBPyConnection,
-    files: Files,
-    at_us: int | None,
-    notes: tuple[str, ...],
-    only: str | None = None,
-) -> Opened:
-    connection.execute("SET TimeZone = 'UTC'")
+def _ready(connection: duckdb.DuckDBPyConnection, files: Files, at_us: int | None, notes: tuple[str, ...]) -> Opened:
     questions = load_questions()
-    text = None if only is None else f"{only} measured_at" if at_us is not None else only
-    install(connection, questions if text is None else needed(questions, text))
+    return Opened(ready(connection, questions, at_us), files, questions, notes)
+
+
+def ready(
+    connection: duckdb.DuckDBPyConnection, questions: Sequence[Question], at_us: int | None
+) -> duckdb.DuckDBPyConnection:
+    """A connection to a case that answers questions by name, at a moment if one is asked for."""
+    connection.execute("SET TimeZone = 'UTC'")
+    asked = cast("duckdb.DuckDBPyConnection", Asked(connection, questions))
     if at_us is not None:
-        add_moment(connection, at_us)
-    return Opened(connection, files, questions, notes)
+        add_moment(asked, at_us)
+    return asked
 
 
 def chosen_loads(

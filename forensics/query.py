@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 
 from .errors import QuestionError
+from .opened import Opened
 from .question import Question
 
 __all__ = ["Limits", "Result", "lock", "run_query"]
@@ -83,18 +84,12 @@ def lock(connection: duckdb.DuckDBPyConnection, limits: Limits | None = None) ->
         connection.execute(setting)
 
 
-def run_query(
-    connection: duckdb.DuckDBPyConnection,
-    text: str,
-    questions: list[Question],
-    limits: Limits | None = None,
-) -> Result:
+def run_query(opened: Opened, text: str, limits: Limits | None = None) -> Result:
     """Run a question by its name, or one SELECT.
 
     Args:
-        connection: A locked connection.
+        opened: A case whose connection is locked.
         text: Name of a table or view, or SQL.
-        questions: The documented questions of the case, whose macros may be called.
         limits: Bounds.
 
     Raises:
@@ -103,7 +98,9 @@ def run_query(
     limits = limits or Limits()
     if re.fullmatch(r"\s*\w+\s*", text):
         text = f'FROM "{text.strip()}"'
-    _check(connection, text, questions)
+    connection = opened.connection
+    _check(connection, text, opened.questions)
+    opened.prepare(text)
     timer = threading.Timer(limits.seconds_s, connection.interrupt)
     try:
         connection.execute("BEGIN TRANSACTION READ ONLY")

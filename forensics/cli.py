@@ -35,7 +35,7 @@ from .cmd_options import (
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
-from .opened import chosen_loads, parse_time, parse_window
+from .opened import chosen_loads, known_unit, parse_time, parse_window
 from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
 from .report_html import render_answer_html
@@ -140,7 +140,7 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
             around_us=None if around is None else parse_time(around, "--around"),
             since_us=None if since is None else parse_time(since, "--since"),
             until_us=None if until is None else parse_time(until, "--until"),
-            unit=unit,
+            unit=None if unit is None else known_unit(connection, unit),
             evidence=evidence,
             extra=extra,
         )

@@ -133,13 +133,19 @@ def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[
 
 
 def _ready(connection: duckdb.DuckDBPyConnection, files: Files, at_us: int | None, notes: tuple[str, ...]) -> Opened:
-    connection.execute("SET TimeZone = 'UTC'")
     questions = load_questions()
-    asked = Asked(connection, questions)
-    opened = Opened(cast("duckdb.DuckDBPyConnection", asked), files, questions, notes)
+    return Opened(ready(connection, questions, at_us), files, questions, notes)
+
+
+def ready(
+    connection: duckdb.DuckDBPyConnection, questions: Sequence[Question], at_us: int | None
+) -> duckdb.DuckDBPyConnection:
+    """A connection to a case that answers questions by name, at a moment if one is asked for."""
+    connection.execute("SET TimeZone = 'UTC'")
+    asked = cast("duckdb.DuckDBPyConnection", Asked(connection, questions))
     if at_us is not None:
-        add_moment(opened.connection, at_us)
-    return opened
+        add_moment(asked, at_us)
+    return asked
 
 
 def chosen_loads(

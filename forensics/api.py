@@ -17,7 +17,7 @@ from .casefile import is_case
 from .errors import UsageError
 from .explain import document
 from .moment import add_moment
-from .opened import Opened, chosen_loads, open_inputs, parse_time, parse_window
+from .opened import Opened, chosen_loads, known_unit, open_inputs, parse_time, parse_window
 from .opened import open_case as open_file
 from .query import Limits, lock, run_query
 from .report_json import render_json
@@ -169,7 +169,7 @@ class Case:
             around_us=None if around is None else parse_time(around, "around"),
             since_us=None if since is None else parse_time(since, "since"),
             until_us=None if until is None else parse_time(until, "until"),
-            unit=unit,
+            unit=None if unit is None else known_unit(self._opened.connection, unit),
             extra={internal: extra.get(flag) for flag, internal in options.items()},
         )
         return cast("dict[str, Any]", json.loads(answer_json(ask, QUESTIONS[name][0](ask))))

@@ -13,7 +13,7 @@ from . import __version__
 from .catalogue import Catalogue
 from .lives import Owned, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
-from .records import Block, CardSamples, HolderSamples, Options, Problem, Source, read_inputs
+from .records import Block, CardSamples, HolderSamples, Named, Options, Problem, Source, read_inputs
 from .regexes import PATIENCE_S
 from .scan import Line, ScanCounts, Scanner
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
@@ -22,6 +22,10 @@ from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
 
 __all__ = ["Evidence", "read_evidence", "store"]
+
+
+YEARLESS = frozenset({"journal-short"})
+"""Formats whose times print no year: when the file was last written says which it is."""
 
 
 @dataclass
@@ -42,7 +46,7 @@ class Evidence:
 
 
 def read_evidence(
-    inputs: Sequence[str | Path],
+    inputs: Sequence[str | Path | Named],
     catalogue: Catalogue,
     *,
     tz_us: int | None = None,
@@ -135,7 +139,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     rows["input"] = [{"number": number, "path": path} for number, path in enumerate(evidence.inputs)]
     rows["pattern_file"] = [{"name": name, "text": text} for name, text in evidence.catalogue.extra]
     rows["about"] = [
-        {"name": "schema", "value": str(SCHEMA_VERSION)},
+        {"name": "schema", "value": SCHEMA_VERSION},
         {"name": "program", "value": __version__},
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
@@ -149,6 +153,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "size_bytes": source.digest.size,
                 "digest": source.digest.root,
                 "records": source.records,
+                "modified_us": source.modified_us if source.format in YEARLESS else None,
             }
         )
         rows["chunk"].extend(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from . import __version__
 from .case import Evidence, read_evidence
 from .casefile import Made, Was, is_leftover, made_from, write_case
 from .catalogue import Catalogue, load_catalogue
@@ -136,6 +137,7 @@ def _same_way(made: Made, inputs: Sequence[str], catalogue: Catalogue, tz_us: in
     return (
         made.is_current
         and made.inputs == tuple(inputs)
+        and made.about.get("program") == __version__
         and made.about.get("catalogue") == catalogue.digest
         and made.about.get("tz_us") == (None if tz_us is None else str(tz_us))
     )

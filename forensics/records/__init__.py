@@ -2,7 +2,7 @@
 
 from forensics.records.block import CHUNK, NO_TIME, Block, CardSamples, Digest, HolderSamples, Problem, Source, Stream
 from forensics.records.options import Options
-from forensics.records.read import contents, digests, looks, read_inputs
+from forensics.records.read import Named, contents, digests, looks, read_inputs
 
 __all__ = [
     "CHUNK",
@@ -11,6 +11,7 @@ __all__ = [
     "CardSamples",
     "Digest",
     "HolderSamples",
+    "Named",
     "Options",
     "Problem",
     "Source",

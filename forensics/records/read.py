@@ -25,9 +25,20 @@ from forensics.records.prefixed import read_prefixed
 from forensics.records.smi_csv import read_smi_csv
 from forensics.records.smi_table import read_smi_table
 
-__all__ = ["contents", "digests", "looks", "read_inputs"]
+__all__ = ["Named", "contents", "digests", "looks", "read_inputs"]
 
 Progress = Callable[[int, int], None]
+
+
+class Named(NamedTuple):
+    """A file that is read under another name than its own: a copy that stands for what a report cites."""
+
+    name: str
+    path: Path
+    modified_us: int | None = None
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class _Input(NamedTuple):
@@ -46,7 +57,7 @@ _ARCHIVED = 2
 
 
 def read_inputs(
-    inputs: Sequence[str | Path], on_progress: Progress | None = None, options: Options | None = None
+    inputs: Sequence[str | Path | Named], on_progress: Progress | None = None, options: Options | None = None
 ) -> Iterator[Block | CardSamples | HolderSamples | Source]:
     """Yield what each source holds, in order, and then the source itself, complete.
 
@@ -173,7 +184,12 @@ def _distinct(items: Iterable[_Input]) -> list[_Input]:
     return list(found.values())
 
 
-def _expand(given: str | Path, options: Options) -> Iterator[_Input]:
+def _expand(given: str | Path | Named, options: Options) -> Iterator[_Input]:
+    if isinstance(given, Named):
+        found = _look(given.path, given.name, inside=True)
+        if found is not None:
+            yield found if given.modified_us is None else found._replace(modified_us=given.modified_us)
+        return
     name = str(given)
     if name == "-":
         yield _Input("-", None)

@@ -32,7 +32,7 @@ PER = frozenset({"load", "context", "part"})
 REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
 
 EFFECTS: dict[str, frozenset[str]] = {
-    "carrier": frozenset({"close", "reopens", "hint"}),
+    "carrier": frozenset({"close", "reopens", "hint", "plain"}),
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
     "implies_load": frozenset({"phase", "again_s"}),

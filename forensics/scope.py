@@ -305,7 +305,7 @@ class _Machine:
             return _Owner(only, only.load, Scope.INFERRED, rule)
         if fitting:
             loads = tuple(one.load for one in fitting if one.load is not None)
-            return _Owner(None, None, Scope.AMBIGUOUS, "several could have written it, none says which", loads)
+            return _Owner(None, None, Scope.AMBIGUOUS, "several could have written it, and none says which", loads)
         who = "child of this supervisor" if relayed else "process of this stream"
         return _Owner(None, None, None, f"no {who} was in a phase to write it")
 
@@ -326,7 +326,7 @@ class _Machine:
             if len(again) == 1:
                 return _Owner(again[0].process, again[0], Scope.INFERRED, "only one whose load begins")
             if again:
-                reason = "several could have written it, none says which"
+                reason = "several could have written it, and none says which"
                 return _Owner(None, None, Scope.AMBIGUOUS, reason, tuple(again))
         # Which of several beginnings goes on is not known: the load is a process of its own, and no beginning is its.
         for one in beginning:
@@ -563,6 +563,7 @@ class _Machine:
         load = process.load
         if load is not None and load.open and load.announced_by_parent and load.phase != "serve":
             load.model = load.model or model
+            load.may_be.discard("begin")
             load.names.setdefault("child", model or "")
             return _Owner(process, load, owner.scope, owner.rule)
         if arguments.get("once") and load is not None and load.open:

@@ -97,11 +97,11 @@ def _serves(pattern: Pattern) -> bool:
 
 def settle(load: Load, line: Line) -> None:
     """A line is known to be of this load: it can only be in a phase that prints such a line."""
-    possible = line.pattern.possible_in & load.may_be
-    if not possible or "begin" in possible or len(load.may_be) == 1:
+    possible = line.pattern.possible_in & (load.may_be - {"begin"})
+    if not possible or "begin" in line.pattern.possible_in or len(load.may_be) == 1:
         return
-    load.may_be = set(possible)
-    if len(possible) == 1 and load.open:
+    load.may_be = set(possible) | (load.may_be & {"begin"})  # what was announced begins with the line that loads
+    if len(load.may_be) == 1 and load.open:
         load.enter(next(iter(possible)), line)
 
 

@@ -113,6 +113,8 @@ class Grammar:
     level: str | None
     members: str
     supervises: bool
+    children: str | None
+    spawned: bool
     tag_is: str
     envelope: Envelope | None = None
 
@@ -427,7 +429,7 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
     regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
     if "message" not in regex.groupindex:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
@@ -439,6 +441,8 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
         level="level" if "level" in regex.groupindex else None,
         members=raw.get("members", "process"),
         supervises=bool(raw.get("supervises", False)),
+        children=raw.get("children"),
+        spawned=bool(raw.get("spawned", False)),
         tag_is=raw.get("tag_is", "child"),
         envelope=_envelope(file, raw["json"]) if "json" in raw else None,
     )

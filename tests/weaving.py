@@ -83,7 +83,7 @@ def _by_clock(rest: dict[str, list[Woven]], kind: str, chance: random.Random) ->
     arrivals: list[tuple[float, int, Woven]] = []
     start = longest = 0.0
     for place, (name, lines) in enumerate(rest.items()):
-        pace = chance.choice((0.002, 0.02, 0.2))
+        pace = chance.choice((0.0005, 0.002, 0.02))
         if place:
             start = start + chance.random() * longest if kind == "staggered" else chance.random() * longest / 2
         now, begun = start, {}
@@ -177,10 +177,15 @@ def alone(log: str, length: int, envelope: str) -> tuple[dict[tuple[int, str], T
 
 @dataclass
 class Verdict:
-    """How a stream compares with its logs alone: lines that are owned in both, lost, wrong, and wrongly counted."""
+    """How a stream compares with its logs alone.
+
+    `owned` counts the lines that are owned when their log stands alone, `same` those that still are, and `hidden` those
+    that stand inside a text of another log.
+    """
 
     owned: int = 0
     same: int = 0
+    hidden: int = 0
     wrong: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     miscounted: list[str] = field(default_factory=list)
@@ -218,6 +223,8 @@ def judged(woven: Sequence[Woven], envelope: str) -> Verdict:
         truth = truths[log][0].get((number, _name(line)), Truth(None))
         verdict.owned += truth.load is not None
         what = f"{log}:{number + 1} {_name(line)}: {line.text[:90]!r} [{owned.rule}]"
+        if line.carried_by is not None and woven[line.carried_by].log != log:
+            verdict.hidden += 1
         if owned.load is None:
             if truth.load is not None:
                 verdict.lost.append(what)

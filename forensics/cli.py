@@ -34,7 +34,7 @@ from .cmd_options import (
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
-from .opened import chosen_loads, parse_time, parse_window
+from .opened import chosen_loads, known_unit, parse_time, parse_window
 from .printing import At, Format, Output, SelfReport, parse_moment, parse_self_report, print_answer
 from .provenance import Asked, provenance
 from .regress import as_document, as_text, check_case, find_cases
@@ -126,7 +126,7 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
             around_us=None if around is None else parse_time(around, "--around"),
             since_us=None if since is None else parse_time(since, "--since"),
             until_us=None if until is None else parse_time(until, "--until"),
-            unit=unit,
+            unit=None if unit is None else known_unit(connection, unit),
             evidence=evidence,
             extra=extra,
         )

@@ -15,6 +15,7 @@ import duckdb
 from dateutil import parser as dates
 from dateutil import tz as zones
 
+from . import __version__
 from .case import read_evidence, store
 from .casefile import attach_case
 from .catalogue import Catalogue, Files
@@ -114,8 +115,8 @@ def open_case(path: Path, *, at_us: int | None = None) -> Opened:
     about = dict(connection.execute("SELECT name, value FROM about").fetchall())
     files = Files.installed(texts=patterns)
     notes: tuple[str, ...] = ()
-    if about.get("catalogue") != files.digest:
-        notes = (f"{path}: read with other patterns than this program has; forensics ingest --case {path} renews it",)
+    if (about.get("program"), about.get("catalogue")) != (__version__, files.digest):
+        notes = (f"{path}: read by another forensics than this one; forensics ingest --case {path} renews it",)
     return _ready(connection, files, at_us, notes)
 
 
@@ -178,15 +179,23 @@ def chosen_loads(
         if not found:
             raise UsageError(f"--load {wanted}: no such load; the evidence shows: {known}")
     if unit is not None:
-        units = [
-            row[0] for row in connection.execute("SELECT DISTINCT unit FROM line WHERE unit IS NOT NULL").fetchall()
-        ]
-        if unit not in units and f"{unit}.service" in units:
-            unit = f"{unit}.service"
-        if unit not in units:
-            raise UsageError(f"--unit {unit}: no such unit; the evidence shows: {', '.join(sorted(units)) or 'none'}")
+        unit = known_unit(connection, unit)
         found = [row for row in found if row[4] == unit]
     return [row[0] for row in found if window is None or window.touches(row[5], row[6])]
+
+
+def known_unit(connection: duckdb.DuckDBPyConnection, unit: str) -> str:
+    """A unit by the name that a person types: without its suffix it is a service.
+
+    Raises:
+        UsageError: The evidence does not show it.
+    """
+    rows = connection.execute("SELECT DISTINCT unit FROM line WHERE unit IS NOT NULL ORDER BY unit").fetchall()
+    units = [row[0] for row in rows]
+    for name in (unit, f"{unit}.service"):
+        if name in units:
+            return name
+    raise UsageError(f"--unit {unit}: no such unit; the evidence shows: {', '.join(units) or 'none'}")
 
 
 def parse_window(around: str | None, since: str | None, until: str | None) -> Window | None:

@@ -387,8 +387,8 @@ def _sections(
                     (
                         str(one["number"]),
                         one["part"] or "",
-                        f"{one['cells']:,}",
-                        str(one["layers"]),
+                        "" if one["cells"] is None else f"{one['cells']:,}",
+                        str(one["layers"] or ""),
                         one["k_type"] if one["k_type"] == one["v_type"] else f"{one['k_type']}, {one['v_type']}",
                         f"{one['bytes'] / MIB:.2f}",
                         "" if one["predicted_bytes"] is None else f"{one['predicted_bytes'] / MIB:.2f}",

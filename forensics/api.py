@@ -19,9 +19,10 @@ from .explain import document
 from .moment import add_moment
 from .opened import Opened, chosen_loads, known_unit, open_inputs, parse_time, parse_window
 from .opened import open_case as open_file
+from .printing import parse_self_report
+from .provenance import Asked, provenance
 from .query import Limits, lock, run_query
 from .report_json import render_json
-from .units import parse_quantity
 from .window import Window
 
 __all__ = ["Case", "open_case"]
@@ -107,7 +108,7 @@ class Case:
         Args:
             load: A load: its number, id, label, model or unit.
             at: `last`, `ready`, `asleep`, or a time.
-            self_report: What the service says it uses, with its unit: 24.52GiB.
+            self_report: What the service says it uses, with its unit: 24.52GiB; or a file that says it.
             unit: Only loads of this unit.
             around: Only loads that lived near this time.
             since: Only loads that lived at this time or later.
@@ -117,19 +118,15 @@ class Case:
             UsageError: There is no such load, or something is no time or amount.
         """
         connection = self._opened.connection
-        moment, window = at, parse_window(around, since, until)
+        moment, at_us, window = at, None, parse_window(around, since, until)
         if at not in {"last", "ready", "asleep"}:
             at_us = parse_time(at, "at")
             add_moment(connection, at_us)
             moment, window = "at", Window(at_us, at_us)
-        report = None
-        if self_report is not None:
-            try:
-                report = (*parse_quantity(self_report), f"self-report {self_report}")
-            except ValueError as error:
-                raise UsageError(f"self_report {self_report}: {error}") from error
+        report = parse_self_report(self_report)
         only = chosen_loads(connection, wanted=_word(load), unit=unit, window=window)
         found = document(connection, self._opened.catalogue, moment=moment, self_report=report, only=only)
+        found |= provenance(connection, Asked(moment, at_us, self_report, None if only is None else tuple(only)))
         return cast("dict[str, Any]", json.loads(render_json(found)))
 
     def ask(

@@ -43,6 +43,8 @@ MARK = b"\n-- forensics case, tables "
 SEAL = re.compile(rb"\n-- forensics case, tables ([0-9a-f]{8}), digest ([0-9a-f]{64})\n")
 SEAL_BYTES = len(MARK) + 8 + len(b", digest ") + 64 + 1
 PIECE = 1024 * 1024
+IN_PLACE = "journal-native"
+"""The format whose files are not only appended to."""
 
 
 class Seal(NamedTuple):
@@ -238,11 +240,15 @@ class Made:
 
 
 class Was(NamedTuple):
-    """A source as the case has it: size, root and chunk digests."""
+    """A source as the case has it: size, root and chunk digests; of a native journal, cursors of its lines.
+
+    A native journal is written to in place as it grows: only its entries can tell whether it still holds what it held.
+    """
 
     size: int
     root: str
-    chunks: tuple[str, ...]
+    chunks: tuple[str, ...] = ()
+    cursors: frozenset[str] | None = None
 
 
 def made_from(path: Path) -> Made:
@@ -261,11 +267,18 @@ def made_from(path: Path) -> Made:
             sources = connection.execute(
                 f"""
                 SELECT source_id, any_value(size_bytes), any_value(source.digest),
-                    list(chunk.digest ORDER BY number) FILTER (number IS NOT NULL)
+                    list(chunk.digest ORDER BY number) FILTER (number IS NOT NULL), any_value(source.format)
                 FROM {CASE}.source LEFT JOIN {CASE}.chunk USING (source_id)
                 GROUP BY source_id ORDER BY source_id
                 """
             ).fetchall()
+            cursors: dict[str, set[str]] = {row[0]: set() for row in sources if row[4] == IN_PLACE}
+            if cursors:
+                for source, cursor in connection.execute(
+                    f"SELECT source_id, cursor FROM {CASE}.line WHERE cursor IS NOT NULL"
+                ).fetchall():
+                    if source in cursors:
+                        cursors[source].add(cursor)
         except duckdb.Error as error:
             raise CaseError(f"{path}: it does not say what it was made from: {error}") from error
     return Made(
@@ -273,5 +286,8 @@ def made_from(path: Path) -> Made:
         tuple(row[0] for row in inputs),
         tuple((row[0], row[1]) for row in patterns),
         dict(about),
-        {row[0]: Was(row[1], row[2], tuple(row[3] or ())) for row in sources},
+        {
+            row[0]: Was(row[1], row[2], tuple(row[3] or ()), frozenset(cursors[row[0]]) if row[0] in cursors else None)
+            for row in sources
+        },
     )

@@ -12,6 +12,7 @@ from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
 from forensics.records.smi_columns import Column, header_of, infer_columns
 from forensics.records.smi_table import is_table
+from forensics.records.turn_log import is_turn_header
 
 __all__ = ["Format", "detect"]
 
@@ -143,6 +144,8 @@ def _telemetry(sample: list[bytes]) -> Format | None:
     first = sample[0]
     if first.startswith((b"# HELP ", b"# TYPE ")) or all(_METRIC.fullmatch(line) for line in sample):
         return Format("metrics", "note", "it holds metrics at one moment, not a log")
+    if is_turn_header(first):
+        return Format("turn-log")
     if any(header_of(line) is not None for line in sample[:3]):
         return Format("nvidia-smi-csv")
     columns = infer_columns(sample[:50])

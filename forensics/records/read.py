@@ -24,6 +24,7 @@ from forensics.records.options import HEAD, Options
 from forensics.records.prefixed import read_prefixed
 from forensics.records.smi_csv import read_smi_csv
 from forensics.records.smi_table import read_smi_table
+from forensics.records.turn_log import read_turn_log
 
 __all__ = ["Named", "contents", "digests", "looks", "read_inputs"]
 
@@ -341,6 +342,8 @@ def _readers(
             yield from read_json_log(source, pieces, options)
         case "cri" | "compose" | "kubectl" | "docker-times":
             yield from read_prefixed(source, pieces, options, found.name)
+        case "turn-log":
+            yield from read_turn_log(source, pieces, options)
         case "nvidia-smi-table":
             yield from read_smi_table(source, pieces, options)
         case "nvidia-smi-csv":

@@ -41,7 +41,7 @@ from .report import render_table
 from .report_html import render_answer_html
 from .report_json import render_json
 from .report_markdown import render_markdown
-from .units import parse_quantity
+from .selfreport import stated_use
 from .window import Window
 
 __all__ = ["app", "main"]
@@ -106,7 +106,7 @@ def explain_vram(
     moment, at_us = _moment(at)
     opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
     connection, catalogue = opened.connection, opened.catalogue
-    report = _self_report(self_report)
+    report = _self_report(self_report, load)
     window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
     only = chosen_loads(connection, wanted=load, unit=unit, window=window)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
@@ -232,18 +232,8 @@ def _moment(at: str) -> tuple[str, int | None]:
     return "at", parse_time(at, "--at")
 
 
-def _self_report(text: str | None) -> tuple[int, int, str] | None:
-    if text is None:
-        return None
-    path = Path(text)
-    try:
-        if path.is_file():
-            size, bound = parse_quantity(path.read_text("utf-8").strip())
-            return size, bound, str(path)
-        size, bound = parse_quantity(text)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"--self-report {text}: {error}") from error
-    return size, bound, f"--self-report {text}"
+def _self_report(text: str | None, load: str | None = None) -> tuple[int, int, str] | None:
+    return None if text is None else stated_use(text, load)
 
 
 cmd_case.register(app)

@@ -32,7 +32,7 @@ class Opening:
 
     case: Callable[[list[str] | None, str | None, int | None, list[Path] | None], Case]
     moment: Callable[[str], tuple[str, int | None]]
-    self_report: Callable[[str | None], tuple[int, int, str] | None]
+    self_report: Callable[[str | None, str | None], tuple[int, int, str] | None]
     which: Callable[[duckdb.DuckDBPyConnection, str | None], list[str] | None]
 
 
@@ -57,7 +57,7 @@ def register(app: typer.Typer, opening: Opening) -> None:
         moment, at_us = opening.moment(at)
         connection, catalogue = opening.case(inputs, tz, at_us, patterns)
         shown = opening.which(connection, load)
-        found = document(connection, catalogue, moment=moment, self_report=opening.self_report(self_report))
+        found = document(connection, catalogue, moment=moment, self_report=opening.self_report(self_report, load))
         page = page_of(connection, found, load=shown[-1] if shown else None, answers=answers_of(connection))
         _write(file, page)
         typer.echo(f"{file}: {len(page.encode()) / 1024:.0f} KiB", err=True)

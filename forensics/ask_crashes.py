@@ -347,8 +347,8 @@ def _separating(ask: Ask, ended: Sequence[Row], counter: Sequence[Row]) -> list[
     ]
     if not failed or not served:
         return []
-    mine = [facts((ask.connection, load_id)) for load_id in failed]
-    theirs = [facts((ask.connection, load_id)) for load_id in served]
+    known = facts(ask.connection, [*failed, *served])
+    mine, theirs = [known[load_id] for load_id in failed], [known[load_id] for load_id in served]
     found: list[dict[str, Any]] = []
     for key, row in mine[0].items():
         if key[0] not in COMPARED or any(key not in one or one[key]["value"] != row["value"] for one in mine):

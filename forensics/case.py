@@ -17,6 +17,7 @@ from .records import (
     Block,
     CardSamples,
     HolderSamples,
+    Named,
     Options,
     Problem,
     RequestCounters,
@@ -24,6 +25,7 @@ from .records import (
     Source,
     read_inputs,
 )
+from .regexes import PATIENCE_S
 from .scan import Line, ScanCounts, Scanner
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
@@ -33,12 +35,18 @@ from .twins import count_once
 __all__ = ["Evidence", "read_evidence", "store"]
 
 
+YEARLESS = frozenset({"journal-short"})
+"""Formats whose times print no year: when the file was last written says which it is."""
+
+
 @dataclass
 class Evidence:
     """Everything that was read and found, before it becomes tables."""
 
     catalogue: Catalogue
     sources: list[Source] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """What the analysis met that is no source's."""
     ownership: Ownership = field(default_factory=Ownership)
     telemetry: Telemetry = field(default_factory=Telemetry)
     joins: dict[int, Join] = field(default_factory=dict)
@@ -51,7 +59,7 @@ class Evidence:
 
 
 def read_evidence(
-    inputs: Sequence[str | Path],
+    inputs: Sequence[str | Path | Named],
     catalogue: Catalogue,
     *,
     tz_us: int | None = None,
@@ -86,6 +94,17 @@ def read_evidence(
         else:
             evidence.sources.append(piece)
     evidence.counts = scanner.counts
+    evidence.problems = [
+        Problem(
+            one.where,
+            "loss",
+            f"the expression took longer than {PATIENCE_S:g} s on {one.slow} line{'s' if one.slow > 1 else ''}"
+            + (f" and was not tried on {one.skipped} more" if one.skipped else ""),
+            "repeats inside repeats take that long; make it plainer",
+            count=one.slow + one.skipped,
+        )
+        for one in catalogue.slow()
+    ]
     copies = _copies(evidence.sources)
     lines = [one for one in lines if one.source not in copies]
     cards = [one for one in cards if one.source.name not in copies]
@@ -123,9 +142,9 @@ def line_id(line: Line, roots: dict[str, str]) -> str:
     return "E" + content_id(roots.get(line.source, line.source), line.offset)
 
 
-def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection) -> None:
-    """Write all tables of a case."""
-    connection.execute(f"BEGIN; {ddl()} COMMIT")
+def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments: bool = False) -> None:
+    """Write all tables of a case; with comments on tables and columns if it is to be kept."""
+    connection.execute(f"BEGIN; {ddl(comments=comments)} COMMIT")
     for name, rows in _rows(evidence).items():
         if rows:
             arrow = arrow_table(name, rows)
@@ -139,7 +158,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     rows["input"] = [{"number": number, "path": path} for number, path in enumerate(evidence.inputs)]
     rows["pattern_file"] = [{"name": name, "text": text} for name, text in evidence.catalogue.extra]
     rows["about"] = [
-        {"name": "schema", "value": str(SCHEMA_VERSION)},
+        {"name": "schema", "value": SCHEMA_VERSION},
         {"name": "program", "value": __version__},
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
@@ -153,22 +172,24 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "size_bytes": source.digest.size,
                 "digest": source.digest.root,
                 "records": source.records,
+                "modified_us": source.modified_us if source.format in YEARLESS else None,
             }
         )
         rows["chunk"].extend(
             {"source_id": source.name, "number": number, "digest": digest}
             for number, digest in enumerate(source.digest.chunks)
         )
-        rows["problem"].extend(
-            {
-                "source_id": source.name,
-                "severity": problem.severity,
-                "what": problem.what,
-                "remedy": problem.remedy,
-                "count": problem.count,
-            }
-            for problem in source.problems
-        )
+    rows["problem"] = [
+        {
+            "source_id": problem.source,
+            "severity": problem.severity,
+            "what": problem.what,
+            "remedy": problem.remedy,
+            "count": problem.count,
+        }
+        for problems in (*(source.problems for source in evidence.sources), evidence.problems)
+        for problem in problems
+    ]
     for name, counts in evidence.counts.items():
         rows["scan_count"].append(
             {

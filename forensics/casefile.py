@@ -40,15 +40,15 @@ CASE = "kase"
 """Name of the attached file: its tables are seen through views of their own names."""
 
 MARK = b"\n-- forensics case, tables "
-SEAL = re.compile(rb"\n-- forensics case, tables (\d{6}), digest ([0-9a-f]{64})\n")
-SEAL_BYTES = len(MARK) + 6 + len(b", digest ") + 64 + 1
+SEAL = re.compile(rb"\n-- forensics case, tables ([0-9a-f]{8}), digest ([0-9a-f]{64})\n")
+SEAL_BYTES = len(MARK) + 8 + len(b", digest ") + 64 + 1
 PIECE = 1024 * 1024
 
 
 class Seal(NamedTuple):
     """What stands at the end of a case file: version of its tables, digest of its content."""
 
-    version: int
+    version: str
     digest: str
 
 
@@ -78,13 +78,11 @@ def read_seal(path: Path, *, any_version: bool = False) -> Seal:
             f"{path}: this is no case that forensics wrote, so it is not opened: a database file can act on whoever "
             "opens it. Read the logs and samples it was made from: forensics ingest INPUT… --case FILE"
         )
-    version = int(found[1])
+    version = found[1].decode()
     if version != SCHEMA_VERSION and not any_version:
-        age = "an older" if version < SCHEMA_VERSION else "a newer"
-        remedy = "forensics ingest --case FILE reads its inputs again" if version < SCHEMA_VERSION else "update it"
         raise CaseError(
-            f"{path}: the case was written by {age} version of forensics (tables {version}, this one has "
-            f"{SCHEMA_VERSION}); {remedy}"
+            f"{path}: the case was written by another version of forensics (tables {version}, this one has "
+            f"{SCHEMA_VERSION}); forensics ingest --case {path} reads its inputs again"
         )
     if digest.hexdigest() != found[2].decode():
         raise CaseError(
@@ -121,7 +119,7 @@ def write_case(path: Path, evidence: Evidence) -> None:
         try:
             with duckdb.connect(new) as connection:
                 connection.execute("SET TimeZone = 'UTC'")
-                store(evidence, connection)
+                store(evidence, connection, comments=True)
                 install(connection, load_questions(), comments=True)
                 connection.execute("CHECKPOINT")
             _seal(new)
@@ -141,7 +139,7 @@ def _seal(path: Path) -> None:
     with path.open("r+b") as file:
         while piece := file.read(PIECE):
             digest.update(piece)
-        file.write(MARK + f"{SCHEMA_VERSION:06d}, digest {digest.hexdigest()}\n".encode())
+        file.write(MARK + f"{SCHEMA_VERSION}, digest {digest.hexdigest()}\n".encode())
         file.flush()
         os.fsync(file.fileno())
 
@@ -227,7 +225,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 class Made:
     """What a case was made from: enough to make it again, or to see that nothing has changed."""
 
-    version: int = SCHEMA_VERSION
+    version: str = SCHEMA_VERSION
     inputs: tuple[str, ...] = ()
     patterns: tuple[tuple[str, str], ...] = ()
     about: Mapping[str, str | None] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from . import __version__
 from .case import Evidence, read_evidence
 from .casefile import Made, Was, is_leftover, made_from, write_case
 from .catalogue import Catalogue, load_catalogue
@@ -62,7 +63,7 @@ def ingest(
     Args:
         inputs: Files and folders to add to those that the case knows.
         case: The case file.
-        patterns: Pattern files of the user; those of the case if none is given.
+        patterns: Pattern files of the user, beside those of the case.
         tz_us: Zone of telemetry times that print none; that of the case if none is given.
         forget: Whether to go on without the bytes of sources that are lost.
         on_progress: Called with bytes read and bytes in all.
@@ -78,7 +79,7 @@ def ingest(
     wanted = tuple(dict.fromkeys((*made.inputs, *(str(Path(one).absolute()) for one in inputs))))
     if not wanted:
         raise UsageError("no input: give the log files, telemetry files or folders that the case is made from")
-    catalogue = load_catalogue(patterns, () if patterns else made.patterns)
+    catalogue = load_catalogue(*_patterns(made, patterns))
     if tz_us is None and made.about.get("tz_us") is not None:
         tz_us = int(made.about["tz_us"] or 0)
     options = Options(skip=lambda path: path.absolute() == case or is_leftover(path.absolute(), case))
@@ -115,6 +116,14 @@ def ingest(
     )
 
 
+def _patterns(made: Made, given: Sequence[Path]) -> tuple[list[Path], list[tuple[str, str]]]:
+    """Pattern files to read with: those given now and those of the case, as they are now; as they were if they left."""
+    paths = {str(path): path for path in (*(Path(name) for name, _ in made.patterns), *given)}
+    here = [path for name, path in sorted(paths.items()) if path in given or path.is_file()]
+    gone = [(name, text) for name, text in made.patterns if Path(name) not in here]
+    return here, gone
+
+
 def signature(case: Path, inputs: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """What the file system says of all inputs of a case: the same as before means that nothing was written to them."""
     case = Path(os.path.realpath(case))
@@ -128,6 +137,7 @@ def _same_way(made: Made, inputs: Sequence[str], catalogue: Catalogue, tz_us: in
     return (
         made.is_current
         and made.inputs == tuple(inputs)
+        and made.about.get("program") == __version__
         and made.about.get("catalogue") == catalogue.digest
         and made.about.get("tz_us") == (None if tz_us is None else str(tz_us))
     )

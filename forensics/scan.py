@@ -18,6 +18,7 @@ from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
 from .clocks import wall_us
 from .engines import best_engine
 from .records.block import NO_TIME, Block, Stream
+from .regexes import Regex
 
 __all__ = ["Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 
@@ -105,7 +106,7 @@ class _OpenCarrier:
 
     record: int
     pattern: Pattern
-    close: re.Pattern[str]
+    close: Regex
     program: Program
     prefixed: bool
     reopens: bool
@@ -133,10 +134,8 @@ class Scanner:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
         self._engine = best_engine(self._literals)
-        self._closers: dict[int, re.Pattern[str]] = {
-            id(pattern): re.compile(pattern.effects["carrier"]["close"])
-            for pattern in catalogue.patterns
-            if "carrier" in pattern.effects
+        self._closers: dict[int, Regex] = {
+            id(pattern): pattern.closes for pattern in catalogue.patterns if pattern.closes is not None
         }
         self._open: dict[tuple[Stream, str | None], _OpenCarrier] = {}
         self.counts: dict[str, ScanCounts] = {}
@@ -299,12 +298,11 @@ class Scanner:
 
     def _hinted(self, block: Block, record: int, pattern: Pattern) -> bool:
         """Whether an earlier line shows that the text has several lines; true if the pattern knows no such line."""
-        hint = pattern.effects["carrier"].get("hint")
-        if hint is None:
+        if pattern.hints is None:
             return True
         stream = block.streams[record]
         return any(
-            block.streams[earlier] == stream and re.search(hint, clean(block.message(earlier)))
+            block.streams[earlier] == stream and pattern.hints.search(clean(block.message(earlier)))
             for earlier in range(max(0, record - HINT_RECORDS), record)
         )
 

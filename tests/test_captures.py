@@ -21,8 +21,8 @@ x:latest    0123456789ab    26 GB    100% GPU     262144     4 minutes from now
 
 def test_captures_are_stored_with_where_they_stand(tmp_path: Path) -> None:
     found = case(tmp_path, models=MODELS, metrics="# TYPE a counter\na_total 3\n")
-    assert rows(found, "SELECT kind, model, card_bytes, context, \"offset\" FROM self_report ORDER BY ALL DESC") == [
-        ("loaded", "y:7b", 0, None, 96),
+    assert rows(found, 'SELECT kind, model, card_bytes, context, "offset" FROM self_report ORDER BY ALL DESC') == [
+        ("loaded", "y:7b", 0, None, 98),
         ("loaded", "x:latest", 24_000_000_000, 262_144, 11),
     ]
     assert rows(found, "SELECT name, value, labels, length FROM request_counter") == [("a_total", 3.0, None, 9)]

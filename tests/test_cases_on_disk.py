@@ -234,10 +234,12 @@ def test_a_case_of_another_version_is_named_and_read_again_by_ingest(
 ) -> None:
     (tmp_path / "server.log").write_text(LOG)
     case = tmp_path / "c.case"
-    monkeypatch.setattr("forensics.casefile.SCHEMA_VERSION", 1)
+    monkeypatch.setattr("forensics.casefile.SCHEMA_VERSION", "01234567")
     ingest([str(tmp_path / "server.log")], case)
     monkeypatch.undo()
-    with pytest.raises(CaseError, match=r"written by an older version of forensics \(tables 1, this one has \d+\)"):
+    with pytest.raises(
+        CaseError, match=r"written by another version of forensics \(tables 01234567, this one has \w+\)"
+    ):
         open_case(case)
     assert ingest([], case).written
     assert amounts(case) == [A]

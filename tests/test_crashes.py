@@ -216,8 +216,8 @@ def test_an_engine_that_is_gone_without_a_word_has_no_root(tmp_path: Path) -> No
 TORCH = (
     "(EngineCore pid=9) ERROR 09-18 08:01:00 [core.py:1119] torch.OutOfMemoryError: CUDA out of memory. Tried to "
     "allocate 50.00 MiB. GPU 0 has a total capacity of 23.56 GiB of which 24.50 MiB is free. Including non-PyTorch "
-    "memory, this process has 23.20 GiB memory in use. Of the allocated memory 22.10 GiB is allocated by PyTorch, and 700.00 MiB is "
-    "reserved by PyTorch but unallocated."
+    "memory, this process has 23.20 GiB memory in use. Of the allocated memory 22.10 GiB is allocated by PyTorch, and "
+    "700.00 MiB is reserved by PyTorch but unallocated."
 )
 
 

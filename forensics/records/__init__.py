@@ -15,7 +15,7 @@ from forensics.records.block import (
     Stream,
 )
 from forensics.records.options import Options
-from forensics.records.read import contents, digests, looks, read_inputs
+from forensics.records.read import Named, contents, digests, looks, read_inputs
 
 __all__ = [
     "CHUNK",
@@ -24,6 +24,7 @@ __all__ = [
     "CardSamples",
     "Digest",
     "HolderSamples",
+    "Named",
     "Options",
     "Piece",
     "Problem",

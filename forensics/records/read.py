@@ -31,9 +31,20 @@ from forensics.records.smi_monitor import read_smi_monitor
 from forensics.records.smi_query import read_smi_query, read_smi_xml
 from forensics.records.smi_table import read_smi_table
 
-__all__ = ["contents", "digests", "looks", "read_inputs"]
+__all__ = ["Named", "contents", "digests", "looks", "read_inputs"]
 
 Progress = Callable[[int, int], None]
+
+
+class Named(NamedTuple):
+    """A file that is read under another name than its own: a copy that stands for what a report cites."""
+
+    name: str
+    path: Path
+    modified_us: int | None = None
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class _Input(NamedTuple):
@@ -52,7 +63,7 @@ _ARCHIVED = 2
 
 
 def read_inputs(
-    inputs: Sequence[str | Path], on_progress: Progress | None = None, options: Options | None = None
+    inputs: Sequence[str | Path | Named], on_progress: Progress | None = None, options: Options | None = None
 ) -> Iterator[Piece | Source]:
     """Yield what each source holds, in order, and then the source itself, complete.
 
@@ -179,7 +190,12 @@ def _distinct(items: Iterable[_Input]) -> list[_Input]:
     return list(found.values())
 
 
-def _expand(given: str | Path, options: Options) -> Iterator[_Input]:
+def _expand(given: str | Path | Named, options: Options) -> Iterator[_Input]:
+    if isinstance(given, Named):
+        found = _look(given.path, given.name, inside=True)
+        if found is not None:
+            yield found if given.modified_us is None else found._replace(modified_us=given.modified_us)
+        return
     name = str(given)
     if name == "-":
         yield _Input("-", None)

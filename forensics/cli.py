@@ -91,7 +91,7 @@ def explain_vram(
     moment, at_us = parse_moment(at)
     opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
     connection, catalogue = opened.connection, opened.catalogue
-    report = parse_self_report(self_report)
+    report = parse_self_report(self_report, load)
     window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
     only = chosen_loads(connection, wanted=load, unit=unit, window=window)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)

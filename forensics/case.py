@@ -13,13 +13,30 @@ from . import __version__
 from .catalogue import Catalogue
 from .lives import Owned, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
-from .records import Block, CardSamples, HolderSamples, Options, Problem, Source, read_inputs
+from .records import (
+    Block,
+    CardSamples,
+    HolderSamples,
+    Named,
+    Options,
+    Problem,
+    RequestCounters,
+    SelfReports,
+    Source,
+    read_inputs,
+)
+from .regexes import PATIENCE_S
 from .scan import Line, ScanCounts, Scanner
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
+from .twins import count_once
 
 __all__ = ["Evidence", "read_evidence", "store"]
+
+
+YEARLESS = frozenset({"journal-short"})
+"""Formats whose times print no year: when the file was last written says which it is."""
 
 
 @dataclass
@@ -28,17 +45,21 @@ class Evidence:
 
     catalogue: Catalogue
     sources: list[Source] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """What the analysis met that is no source's."""
     ownership: Ownership = field(default_factory=Ownership)
     telemetry: Telemetry = field(default_factory=Telemetry)
     joins: dict[int, Join] = field(default_factory=dict)
     counts: dict[str, ScanCounts] = field(default_factory=dict)
     measured: Measured = field(default_factory=Measured)
+    self_reports: list[SelfReports] = field(default_factory=list)
+    request_counters: list[RequestCounters] = field(default_factory=list)
     inputs: tuple[str, ...] = ()
     tz_us: int | None = None
 
 
 def read_evidence(
-    inputs: Sequence[str | Path],
+    inputs: Sequence[str | Path | Named],
     catalogue: Catalogue,
     *,
     tz_us: int | None = None,
@@ -66,16 +87,33 @@ def read_evidence(
             cards.append(piece)
         elif isinstance(piece, HolderSamples):
             holders.append(piece)
+        elif isinstance(piece, SelfReports):
+            evidence.self_reports.append(piece)
+        elif isinstance(piece, RequestCounters):
+            evidence.request_counters.append(piece)
         else:
             evidence.sources.append(piece)
     evidence.counts = scanner.counts
+    evidence.problems = [
+        Problem(
+            one.where,
+            "loss",
+            f"the expression took longer than {PATIENCE_S:g} s on {one.slow} line{'s' if one.slow > 1 else ''}"
+            + (f" and was not tried on {one.skipped} more" if one.skipped else ""),
+            "repeats inside repeats take that long; make it plainer",
+            count=one.slow + one.skipped,
+        )
+        for one in catalogue.slow()
+    ]
     copies = _copies(evidence.sources)
     lines = [one for one in lines if one.source not in copies]
     cards = [one for one in cards if one.source.name not in copies]
     holders = [one for one in holders if one.source.name not in copies]
+    evidence.self_reports = [one for one in evidence.self_reports if one.source.name not in copies]
+    evidence.request_counters = [one for one in evidence.request_counters if one.source.name not in copies]
     for name in copies:
         evidence.counts.pop(name, None)
-    evidence.ownership = assign(lines, catalogue)
+    evidence.ownership = assign(count_once(lines, evidence.sources, evidence.counts), catalogue)
     evidence.telemetry = gather(cards, holders)
     processes = evidence.ownership.processes
     known = [*(one.zone_known for one in cards), *(one.zone_known for one in holders)]
@@ -104,9 +142,9 @@ def line_id(line: Line, roots: dict[str, str]) -> str:
     return "E" + content_id(roots.get(line.source, line.source), line.offset)
 
 
-def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection) -> None:
-    """Write all tables of a case."""
-    connection.execute(f"BEGIN; {ddl()} COMMIT")
+def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments: bool = False) -> None:
+    """Write all tables of a case; with comments on tables and columns if it is to be kept."""
+    connection.execute(f"BEGIN; {ddl(comments=comments)} COMMIT")
     for name, rows in _rows(evidence).items():
         if rows:
             arrow = arrow_table(name, rows)
@@ -120,7 +158,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     rows["input"] = [{"number": number, "path": path} for number, path in enumerate(evidence.inputs)]
     rows["pattern_file"] = [{"name": name, "text": text} for name, text in evidence.catalogue.extra]
     rows["about"] = [
-        {"name": "schema", "value": str(SCHEMA_VERSION)},
+        {"name": "schema", "value": SCHEMA_VERSION},
         {"name": "program", "value": __version__},
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
@@ -134,22 +172,24 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "size_bytes": source.digest.size,
                 "digest": source.digest.root,
                 "records": source.records,
+                "modified_us": source.modified_us if source.format in YEARLESS else None,
             }
         )
         rows["chunk"].extend(
             {"source_id": source.name, "number": number, "digest": digest}
             for number, digest in enumerate(source.digest.chunks)
         )
-        rows["problem"].extend(
-            {
-                "source_id": source.name,
-                "severity": problem.severity,
-                "what": problem.what,
-                "remedy": problem.remedy,
-                "count": problem.count,
-            }
-            for problem in source.problems
-        )
+    rows["problem"] = [
+        {
+            "source_id": problem.source,
+            "severity": problem.severity,
+            "what": problem.what,
+            "remedy": problem.remedy,
+            "count": problem.count,
+        }
+        for problems in (*(source.problems for source in evidence.sources), evidence.problems)
+        for problem in problems
+    ]
     for name, counts in evidence.counts.items():
         rows["scan_count"].append(
             {
@@ -189,7 +229,21 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     ):
         rows[row.table].append(dict(vars(row)))
     _telemetry_rows(rows, evidence)
+    _capture_rows(rows, evidence)
     return rows
+
+
+def _capture_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence) -> None:
+    """What services said of themselves, column by column as it was read."""
+    for table, pieces in (("self_report", evidence.self_reports), ("request_counter", evidence.request_counters)):
+        for piece in pieces:
+            columns = {name: column for name, column in vars(piece).items() if name != "source"}
+            for number, offset in enumerate(piece.offset):
+                row: dict[str, object] = {name: column[number] for name, column in columns.items()}
+                row["line_id"] = "S" + content_id(piece.source.digest.root, offset)
+                row["source_id"] = piece.source.name
+                row["at_us"] = row.pop("wall_us")
+                rows[table].append(row)
 
 
 def _line_rows(
@@ -230,6 +284,11 @@ def _line_rows(
             "text": line.text,
         }
     )
+    if line.twin is not None:
+        twin = line.twin
+        rows["twin"].append(
+            {"line_id": identity, "source_id": twin.source, "offset": twin.offset, "length": twin.length}
+        )
     row: dict[str, object] = {
         ("event_scope" if name == "scope" else name): value for name, value in vars(event).items()
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from typing import Any
 
 from .errors import CatalogueError
 from .events import EVENT_TYPES, Event, Field, Kind, Part, event_fields
+from .regexes import Regex
 from .units import UNITS, round_bytes, to_base, unwrap
 
 __all__ = ["Catalogue", "Grammar", "Matched", "Pattern", "Prefix", "Program", "load_catalogue", "load_programs"]
@@ -105,7 +105,7 @@ class Envelope:
 class Grammar:
     """The prefix of a program's lines, and the JSON form of the same lines if it has one."""
 
-    regex: re.Pattern[str]
+    regex: Regex
     tag: str | None
     who: str | None
     device: str | None
@@ -167,7 +167,7 @@ class Pattern:
     name: str
     event: type[Event]
     contains: str
-    regex: re.Pattern[str]
+    regex: Regex
     fields: Mapping[str, Field]
     units: Mapping[str, str]
     unit_groups: Mapping[str, str]
@@ -177,6 +177,12 @@ class Pattern:
     from_record: Mapping[str, str]
     keys: frozenset[str]
     effects: Mapping[str, Mapping[str, Any]]
+    closes: Regex | None
+    """Of a carrier: the line that ends its text."""
+    hints: Regex | None
+    """Of a carrier: an earlier line that shows its text to have several lines."""
+    denies: Regex | None
+    """Of a carrier: an earlier line that shows its text to have one line only, unless it is one of `hints`."""
     possible_in: frozenset[str]
     believed_in: frozenset[str]
     unprefixed: bool
@@ -279,7 +285,7 @@ class Program:
     devices: tuple[Mapping[str, Any], ...]
     remedies: tuple[Mapping[str, Any], ...]
     runtimes: tuple[Mapping[str, Any], ...]
-    process_names: tuple[re.Pattern[str], ...]
+    process_names: tuple[Regex, ...]
     writers: tuple[str, ...]
     probes: tuple[Mapping[str, Any], ...]
     raw: Mapping[str, Any] = field(repr=False, default_factory=dict)
@@ -302,12 +308,23 @@ class Catalogue:
         Raises:
             CatalogueError: One is wrong; the message names it.
         """
-        return cls(tuple(load_programs([*texts.installed_texts, *texts.extra])), texts.extra, texts.digest)
+        programs = load_programs([*texts.installed_texts, *texts.extra], len(texts.installed_texts))
+        return cls(tuple(programs), texts.extra, texts.digest)
 
     @property
     def patterns(self) -> list[Pattern]:
         """All patterns, in the order of the files."""
         return [pattern for program in self.programs for pattern in program.patterns]
+
+    def slow(self) -> list[Regex]:
+        """Expressions of a user that took too long on some line."""
+        every = [
+            *(one.grammar.regex for one in self.programs),
+            *(one.regex for one in self.patterns),
+            *(kept for one in self.patterns for kept in (one.closes, one.hints, one.denies) if kept is not None),
+            *(name for one in self.programs for name in one.process_names),
+        ]
+        return [one for one in every if one.slow]
 
     def literals(self) -> dict[bytes, list[Pattern]]:
         """Patterns by the bytes of their literal."""
@@ -360,18 +377,33 @@ def load_catalogue(extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] 
     return Catalogue.of(Files.installed(extra, texts))
 
 
-def load_programs(sources: Iterable[tuple[str, str]]) -> list[Program]:
+def load_programs(sources: Iterable[tuple[str, str]], own: int = 0) -> list[Program]:
     """Parse and check catalogue texts, given as (name of file, text).
+
+    A user's file may describe a program of its own, or add patterns to one that is known: it names the program then,
+    and has no grammar.
+
+    Args:
+        sources: The texts, ours first.
+        own: How many of them are ours; the expressions of the others run under a clock.
 
     Raises:
         CatalogueError: A file is wrong; the message names file and pattern and says what to do.
     """
-    programs = [_program(name, text) for name, text in sources]
-    names = [program.name for program in programs]
-    for name in names:
-        if names.count(name) > 1:
-            raise CatalogueError(f"two catalogue files describe the program {name!r}; rename one")
-    return programs
+    programs: dict[str, Program] = {}
+    for number, (file, text) in enumerate(sources):
+        raw = _raw(file, text)
+        known = programs.get(raw["program"])
+        if known is None:
+            programs[raw["program"]] = _program(file, raw, bounded=number >= own)
+        elif number >= own and "grammar" not in raw:
+            programs[raw["program"]] = _added(file, raw, known)
+        else:
+            raise CatalogueError(
+                f"two catalogue files describe the program {raw['program']!r}: {known.file} and {file}; rename one, or "
+                "add patterns to it by a file without a grammar"
+            )
+    return list(programs.values())
 
 
 PROGRAM_KEYS = frozenset(
@@ -379,26 +411,50 @@ PROGRAM_KEYS = frozenset(
 )
 
 
-def _program(file: str, text: str) -> Program:
+def _raw(file: str, text: str) -> dict[str, Any]:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{file}: not valid TOML: {error}") from error
     if unknown := sorted(set(raw) - PROGRAM_KEYS):
         raise CatalogueError(f"{file}: unknown key {unknown[0]!r}; known: {', '.join(sorted(PROGRAM_KEYS))}")
-    for needed in ("program", "title", "pattern"):
+    for needed in ("program", "pattern"):
         if needed not in raw:
             raise CatalogueError(f"{file}: the key {needed!r} is missing")
-    writers = raw.get("writers", [])
-    if not isinstance(writers, list) or not all(isinstance(one, str) for one in writers):
-        raise CatalogueError(f"{file}: 'writers' is a list of names, such as [\"kernel\"]")
-    grammar = _grammar(file, raw.get("grammar", {}))
-    patterns = tuple(_pattern(file, raw["program"], grammar, entry) for entry in raw["pattern"])
+    if not isinstance(raw["pattern"], list):
+        raise CatalogueError(f"{file}: 'pattern' is a list: write [[pattern]]")
+    return raw
+
+
+def _added(file: str, raw: Mapping[str, Any], known: Program) -> Program:
+    """A known program with patterns that a user adds; nothing else of it changes."""
+    if other := sorted(set(raw) - {"program", "title", "pattern"}):
+        raise CatalogueError(
+            f"{file}: adds patterns to {known.name!r}, which has its own {other[0]!r}; leave that key out"
+        )
+    added = tuple(_pattern(file, known.name, known.grammar, entry, bounded=True) for entry in raw["pattern"])
+    return replace(known, patterns=_named_once((*known.patterns, *added)))
+
+
+def _named_once(patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
     seen: set[str] = set()
     for pattern in patterns:
         if pattern.name in seen:
             raise CatalogueError(f"{pattern.where}: the name is used twice; each wording has its own")
         seen.add(pattern.name)
+    return patterns
+
+
+def _program(file: str, raw: dict[str, Any], *, bounded: bool) -> Program:
+    if "title" not in raw:
+        raise CatalogueError(f"{file}: the key 'title' is missing")
+    writers = raw.get("writers", [])
+    if not isinstance(writers, list) or not all(isinstance(one, str) for one in writers):
+        raise CatalogueError(f"{file}: 'writers' is a list of names, such as [\"kernel\"]")
+    grammar = _grammar(file, raw.get("grammar", {}), bounded=bounded)
+    patterns = _named_once(
+        tuple(_pattern(file, raw["program"], grammar, entry, bounded=bounded) for entry in raw["pattern"])
+    )
     return Program(
         name=raw["program"],
         title=raw["title"],
@@ -409,25 +465,18 @@ def _program(file: str, text: str) -> Program:
         devices=tuple(raw.get("device", ())),
         remedies=tuple(raw.get("remedy", ())),
         runtimes=tuple(raw.get("runtime", ())),
-        process_names=tuple(_compile(file, one) for one in raw.get("process_name", ())),
+        process_names=tuple(Regex(file, one, bounded=bounded) for one in raw.get("process_name", ())),
         writers=tuple(writers),
         probes=tuple(raw.get("probe", ())),
         raw=raw,
     )
 
 
-def _compile(where: str, regex: str) -> re.Pattern[str]:
-    try:
-        return re.compile(regex)
-    except re.error as error:
-        raise CatalogueError(f"{where}: bad regular expression: {error}") from error
-
-
-def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
+def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
     raw = dict(raw)
     device = raw.pop("device", None)
-    regex = _compile(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"))
-    if "message" not in regex.groupindex:
+    regex = Regex(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"), bounded=bounded)
+    if "message" not in regex.groups:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
     known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned"}
     if unknown := sorted(set(raw) - known):
@@ -438,7 +487,7 @@ def _grammar(file: str, raw: Mapping[str, Any]) -> Grammar:
         who=raw.get("who"),
         device=device,
         clock=raw.get("clock"),
-        level="level" if "level" in regex.groupindex else None,
+        level="level" if "level" in regex.groups else None,
         members=raw.get("members", "process"),
         supervises=bool(raw.get("supervises", False)),
         children=raw.get("children"),
@@ -472,7 +521,7 @@ PATTERN_KEYS = frozenset(
 ALLOCATING = frozenset({"item"})
 
 
-def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) -> Pattern:
+def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], *, bounded: bool) -> Pattern:
     name = raw.get("name")
     if not name:
         raise CatalogueError(f"{file}: a pattern has no name")
@@ -491,13 +540,13 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
             f"{where}: the literal {raw['contains']!r} would be missed in the JSON form, which escapes it; "
             "choose one without quotes, backslashes and tabs"
         )
-    regex = _compile(where, raw.get("regex", ""))
+    regex = Regex(where, raw.get("regex", ""), bounded=bounded)
     keys = frozenset(raw.get("keys", ()))
     units: dict[str, str] = {}
     unit_groups: dict[str, str] = {}
     constants = dict(raw.get("const", {}))
     from_record: Mapping[str, str] = raw.get("record", {})
-    groups = set(regex.groupindex)
+    groups = set(regex.groups)
     for group in sorted(groups | set(from_record)):
         if group not in fields_of and group not in keys:
             raise CatalogueError(
@@ -534,6 +583,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         if not one.optional and one.name not in given and not _has_default(event, one.name):
             raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
     effects = {key: _effect(where, key, value) for key, value in raw.get("effect", {}).items()}
+    closes, hints, denies = (_of_carrier(where, effects, key, bounded) for key in ("close", "hint", "plain"))
     if "item" in effects and not raw.get("regex", "").replace("(?x)", "").lstrip().startswith("^"):
         raise CatalogueError(f"{where}: an allocation must be anchored with ^ at the start of the message")
     samples = tuple(raw.get("sample", ()))
@@ -561,6 +611,9 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         from_record=from_record,
         keys=keys,
         effects=effects,
+        closes=closes,
+        hints=hints,
+        denies=denies,
         possible_in=frozenset(raw.get("possible_in", ())),
         believed_in=frozenset(raw.get("believed_in", ("allocate",) if "item" in effects else ())),
         unprefixed=bool(raw.get("unprefixed", False)),
@@ -571,6 +624,13 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any]) 
         nevers=tuple(one["line"] for one in raw.get("never", ())),
         where=where,
     )
+
+
+def _of_carrier(where: str, effects: Mapping[str, Mapping[str, Any]], key: str, bounded: bool) -> Regex | None:
+    text = effects.get("carrier", {}).get(key)
+    if text is None and key == "close" and "carrier" in effects:
+        raise CatalogueError(f"{where}: a carrier says what line closes it: close")
+    return None if text is None else Regex(f"{where}: {key}", text, bounded=bounded)
 
 
 def _sums(

@@ -13,11 +13,10 @@ import duckdb
 import typer
 from rich.console import Console
 
-from . import __version__, cmd_case
-from .answer import Answer, Ask, Option, Question, answer_json, answer_markdown, answer_table
+from . import __version__, cmd_case, cmd_formats, cmd_trust
+from .answer import Ask, Option, Question
 from .asked import OPTIONS, QUESTIONS
-from .catalogue import Catalogue, load_catalogue
-from .cli_trust import Opening, page_of, register
+from .catalogue import load_catalogue
 from .cmd_options import (
     Around,
     CaseFile,
@@ -35,13 +34,13 @@ from .cmd_options import (
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
-from .opened import chosen_loads, parse_time, parse_window
+from .opened import chosen_loads, known_unit, parse_time, parse_window
+from .printing import At, Format, Output, SelfReport, parse_moment, parse_self_report, print_answer
+from .provenance import Asked, provenance
 from .regress import as_document, as_text, check_case, find_cases
 from .report import render_table
-from .report_html import render_answer_html
 from .report_json import render_json
 from .report_markdown import render_markdown
-from .units import parse_quantity
 from .window import Window
 
 __all__ = ["app", "main"]
@@ -53,18 +52,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-class Format(StrEnum):
-    """How an answer is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MD = "md"
-    HTML = "html"
-
-
-Output = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
 
 
 def _version(wanted: bool) -> None:
@@ -87,10 +74,8 @@ def _root(
 def explain_vram(
     inputs: Inputs = None,
     load: WhichLoad = None,
-    at: Annotated[str, typer.Option("--at", help="A moment: TIME, ready, last or asleep.")] = "last",
-    self_report: Annotated[
-        str | None, typer.Option("--self-report", help="What the service says it uses, with unit: 24.52GiB; or a file.")
-    ] = None,
+    at: At = "last",
+    self_report: SelfReport = None,
     around: Around = None,
     since: Since = None,
     until: Until = None,
@@ -103,13 +88,14 @@ def explain_vram(
     quiet: Quiet = False,
 ) -> None:
     """Explain what each load holds on each card: items, basis, and the signed rest."""
-    moment, at_us = _moment(at)
+    moment, at_us = parse_moment(at)
     opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
     connection, catalogue = opened.connection, opened.catalogue
-    report = _self_report(self_report)
+    report = parse_self_report(self_report, load)
     window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
     only = chosen_loads(connection, wanted=load, unit=unit, window=window)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
+    found |= provenance(connection, Asked(moment, at_us, self_report, None if only is None else tuple(only)))
     _print(found, output, evidence, load, connection)
     raise typer.Exit(exit_code(found))
 
@@ -140,11 +126,11 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
             around_us=None if around is None else parse_time(around, "--around"),
             since_us=None if since is None else parse_time(since, "--since"),
             until_us=None if until is None else parse_time(until, "--until"),
-            unit=unit,
+            unit=None if unit is None else known_unit(connection, unit),
             evidence=evidence,
             extra=extra,
         )
-        _answer(ask, question(ask), output)
+        print_answer(ask, question(ask), output)
 
     # Typer reads the signature: the options of the one question stand in it in the place of **extra.
     shared = [one for one in signature(command, eval_str=True).parameters.values() if one.kind is not one.VAR_KEYWORD]
@@ -188,19 +174,6 @@ def check(
     raise typer.Exit(int(any(one.failures for one in outcomes)))
 
 
-def _answer(ask: Ask, answer: Answer, output: Format) -> None:
-    """Print the answer to a question, and exit with its code."""
-    if output is Format.JSON:
-        typer.echo(answer_json(ask, answer))
-    elif output is Format.MD:
-        typer.echo(answer_markdown(ask, answer))
-    elif output is Format.HTML:
-        typer.echo(render_answer_html(answer), nl=False)
-    else:
-        answer_table(ask, answer, Console(highlight=False))
-    raise typer.Exit(answer.code)
-
-
 @app.command("diff")
 def diff_loads(
     before: Annotated[str, typer.Argument(help="A load (number, id, boot:-2), or without INPUT files or a folder.")],
@@ -223,30 +196,12 @@ def diff_loads(
     else:
         opened = [open_evidence([side], None, tz=tz, patterns=patterns, quiet=quiet) for side in (before, after)]
         sides = [(one.connection, pick(one.connection, None)) for one in opened]
-    _answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], opened[0].catalogue, at), output)
-
-
-def _moment(at: str) -> tuple[str, int | None]:
-    if at in {"last", "ready", "asleep"}:
-        return at, None
-    return "at", parse_time(at, "--at")
-
-
-def _self_report(text: str | None) -> tuple[int, int, str] | None:
-    if text is None:
-        return None
-    path = Path(text)
-    try:
-        if path.is_file():
-            size, bound = parse_quantity(path.read_text("utf-8").strip())
-            return size, bound, str(path)
-        size, bound = parse_quantity(text)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"--self-report {text}: {error}") from error
-    return size, bound, f"--self-report {text}"
+    print_answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], opened[0].catalogue, at), output)
 
 
 cmd_case.register(app)
+cmd_formats.register(app)
+cmd_trust.register(app)
 
 
 def _print(
@@ -261,31 +216,18 @@ def _print(
     elif output is Format.MD:
         typer.echo(render_markdown(found, load=load))
     elif output is Format.HTML:
-        typer.echo(page_of(connection, found, load=load), nl=False)
+        typer.echo(cmd_trust.page_of(connection, found, load=load), nl=False)
     else:
         render_table(found, Console(highlight=False), evidence=evidence, load=load)
 
 
-def _case(
-    inputs: list[str] | None, tz: str | None, at_us: int | None, patterns: list[Path] | None
-) -> tuple[duckdb.DuckDBPyConnection, Catalogue]:
-    opened = open_evidence(inputs, None, tz=tz, at_us=at_us, patterns=patterns)
-    return opened.connection, opened.catalogue
-
-
-def _only(connection: duckdb.DuckDBPyConnection, load: str | None) -> list[str] | None:
-    return chosen_loads(connection, wanted=load)
-
-
-register(app, Opening(_case, _moment, _self_report, _only))
-
-
 def main() -> None:
-    """Run the command line; errors that we know become one line on stderr and exit code 2."""
+    """Run the command line; errors that we know become a line or two on stderr and exit code 2."""
     try:
         app()
     except ForensicsError as error:
-        typer.echo(f"forensics: {error}", err=True)
+        for line in str(error).splitlines():
+            typer.echo(f"forensics: {line}", err=True)
         sys.exit(2)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ from .clocks import elapsed_us
 from .events import PoolSized
 from .lives import Group, Load, Process, content_id
 from .places import Joined, Place, card_of, place_of
+from .regexes import found_in
 from .rows import CardRow, DeviceRow, MeasureRow, ProfilePeakRow, RuntimeRow
 from .scan import Line
 from .telemetry import Card, CardSample, Holder, HolderSample, Join, Telemetry, load_window
@@ -422,9 +422,9 @@ def _runtime(found: Measured, load: Load, device: str, joined: Joined, catalogue
 
 def _calibrated(found: Measured, load: Load, device: str, card: Card | None, catalogue: Catalogue) -> None:
     for entry in catalogue.program(load.engine).runtimes:
-        if not re.search(entry["card"], (card.name if card else None) or ""):
+        if not found_in(entry["card"], (card.name if card else None) or ""):
             continue
-        if card is not None and card.driver is not None and not re.match(entry["driver"], card.driver):
+        if card is not None and card.driver is not None and not found_in(f"^(?:{entry['driver']})", card.driver):
             continue
         low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
         which = entry["card"].replace(".*", "any card")

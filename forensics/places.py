@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .catalogue import Program
 from .lives import Load, Process
+from .regexes import found_in
 from .telemetry import Card, Holder, Join, Telemetry, same_bus
 
 __all__ = ["Place", "card_of", "place_of"]
@@ -37,7 +38,7 @@ def place_of(logged: str, program: Program, load: Load) -> Place:
     A name that the catalogue does not know is `shared`: shown, on no card.
     """
     for entry in program.devices:
-        if not re.search(entry["regex"], logged):
+        if not found_in(entry["regex"], logged):
             continue
         name = entry.get("name", "{}").format(logged)
         if entry.get("spread") == "each":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
 from .clocks import wall_us
 from .engines import best_engine
 from .records.block import NO_TIME, Block, Stream
+from .regexes import Regex
 
-__all__ = ["Line", "ScanCounts", "Scanner", "Unread"]
+__all__ = ["Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 
 SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", b" GB", b" MB", b" bytes")
 """What a line with an amount of memory contains. They are part of the main scan, so that none is left unread."""
@@ -38,6 +40,14 @@ EXCERPT = 400
 """Characters of a line kept for printing; the bytes stay in the source."""
 
 
+class Twin(NamedTuple):
+    """Where another source holds the same record."""
+
+    source: str
+    offset: int
+    length: int
+
+
 @dataclass(slots=True)
 class Line:
     """One record that a pattern read: where it stands, who wrote it, what it says."""
@@ -54,6 +64,7 @@ class Line:
     cursor: str | None = None
     carried_by: int | None = None
     order: int = -1
+    twin: Twin | None = None
 
     @property
     def pattern(self) -> Pattern:
@@ -95,7 +106,7 @@ class _OpenCarrier:
 
     record: int
     pattern: Pattern
-    close: re.Pattern[str]
+    close: Regex
     program: Program
     prefixed: bool
     reopens: bool
@@ -123,10 +134,8 @@ class Scanner:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
         self._engine = best_engine(self._literals)
-        self._closers: dict[int, re.Pattern[str]] = {
-            id(pattern): re.compile(pattern.effects["carrier"]["close"])
-            for pattern in catalogue.patterns
-            if "carrier" in pattern.effects
+        self._closers: dict[int, Regex] = {
+            id(pattern): pattern.closes for pattern in catalogue.patterns if pattern.closes is not None
         }
         self._open: dict[tuple[Stream, str | None], _OpenCarrier] = {}
         self.counts: dict[str, ScanCounts] = {}
@@ -294,8 +303,7 @@ class Scanner:
 
     def _hinted(self, block: Block, record: int, pattern: Pattern) -> bool | None:
         """Whether an earlier line shows that the text has several lines; None if no line says so or the contrary."""
-        arguments = pattern.effects["carrier"]
-        if "hint" not in arguments:
+        if pattern.hints is None:
             return True
         stream = block.streams[record]
         plain: bool | None = None
@@ -305,13 +313,13 @@ class Scanner:
             if block.streams[earlier] != stream:
                 continue
             text = clean(block.message(earlier))
-            if re.search(arguments["hint"], text):
+            if pattern.hints.search(text):
                 return True
-            if "plain" in arguments and re.search(arguments["plain"], text):
+            if pattern.denies is not None and pattern.denies.search(text):
                 plain = False
         return plain
 
-    def _closes(self, block: Block, record: int, program: Program, tag: str | None, close: re.Pattern[str]) -> bool:
+    def _closes(self, block: Block, record: int, program: Program, tag: str | None, close: Regex) -> bool:
         """Whether a later line of the writer closes a text; where none does, lines were cut out of the log."""
         for later in range(record + 1, min(record + REOPEN_RECORDS, len(block))):
             if block.streams[later] == block.streams[record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
@@ -13,9 +14,6 @@ from .events import EVENT_TYPES, Event
 from .rows import ROW_TYPES, Row
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "arrow_table", "ddl"]
-
-SCHEMA_VERSION = 2
-"""Raised whenever a table changes: a case of another version is read again, never guessed at."""
 
 OWNER_COLUMNS: dict[str, tuple[str, bool, str]] = {
     "line_id": ("VARCHAR", False, "Line the event was read from."),
@@ -82,12 +80,20 @@ TABLES: dict[str, tuple[str, list[Column]]] = _tables()
 """Meaning and columns of every table by name."""
 
 
-def ddl() -> str:
-    """Statements that create all tables, with a comment on each table and column."""
+SCHEMA_VERSION: str = hashlib.sha256(
+    repr([(name, [(one.name, one.sql) for one in columns]) for name, (_, columns) in TABLES.items()]).encode()
+).hexdigest()[:8]
+"""Made of the tables themselves: a case with others is read again, never guessed at."""
+
+
+def ddl(*, comments: bool = True) -> str:
+    """Statements that create all tables, with a comment on each table and column for whoever opens the database."""
     parts: list[str] = []
     for name, (meaning, columns) in TABLES.items():
         inside = ", ".join(f'"{one.name}" {one.sql}{"" if one.optional else " NOT NULL"}' for one in columns)
         parts.append(f'CREATE TABLE "{name}" ({inside});')
+        if not comments:
+            continue
         parts.append(f'COMMENT ON TABLE "{name}" IS {_quoted(meaning)};')
         parts.extend(f'COMMENT ON COLUMN "{name}"."{one.name}" IS {_quoted(one.meaning)};' for one in columns)
     return "\n".join(parts)

@@ -7,6 +7,7 @@ line, a trusted process id, or order while exactly one load can be writing decid
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -55,6 +56,10 @@ class Ownership:
         return [load for process in self.processes for load in process.loads]
 
 
+SEQUENCE = re.compile(r"s=([0-9a-f]+);i=([0-9a-f]+)")
+"""How a journal cursor names the journal and the place in it."""
+
+
 def assign(lines: Iterable[Line], catalogue: Catalogue) -> Ownership:
     """Give each line to its owner.
 
@@ -101,9 +106,24 @@ def _group(lines: Sequence[Line]) -> list[Group]:
     for group in groups.values():
         if len({line.source for line in group.lines}) == 1:
             group.lines.sort(key=lambda one: one.order)
+        elif (numbers := _sequence(group.lines)) is not None:
+            group.lines.sort(key=lambda one: (numbers[one.order], one.order))
         else:
             group.lines.sort(key=lambda one: (one.time_us or 0, one.order))
     return list(groups.values())
+
+
+def _sequence(lines: Sequence[Line]) -> dict[int, int] | None:
+    """The journal's sequence numbers, by order, if one journal numbered all lines: its clock may have been set."""
+    numbers: dict[int, int] = {}
+    series: str | None = None
+    for line in lines:
+        found = SEQUENCE.match(line.cursor or "")
+        if found is None or (series is not None and found[1] != series):
+            return None
+        series = found[1]
+        numbers[line.order] = int(found[2], 16)
+    return numbers
 
 
 def _key(stream: Stream) -> tuple[Any, ...]:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
+from forensics.answer import Ask, Question, answer_json
 from forensics.ask_spec import WITH_BONUS, spec
+from forensics.ask_validity import validity
 from forensics.question import check_header, load_questions
 
 BOTH_TRAPS = pytest.mark.parametrize(
@@ -439,6 +441,12 @@ def test_what_drafting_holds_is_told_for_each_token_it_gained() -> None:
 
 
 # -- the contract ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", [spec, validity], ids=["spec", "validity"])
+def test_the_same_case_gives_the_same_bytes(question: Question) -> None:
+    ask = Ask(case_of(FIXTURES / "spec-refutation-router"), evidence=True)
+    assert answer_json(ask, question(ask)) == answer_json(ask, question(ask))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,21 @@
 """Readers: envelope formats only. Bytes in, blocks of records out; nothing here knows a program."""
 
-from forensics.records.block import CHUNK, NO_TIME, Block, CardSamples, Digest, HolderSamples, Problem, Source, Stream
+from forensics.records.block import (
+    CHUNK,
+    NO_TIME,
+    Block,
+    CardSamples,
+    Digest,
+    HolderSamples,
+    Piece,
+    Problem,
+    RequestCounters,
+    SelfReports,
+    Source,
+    Stream,
+)
 from forensics.records.options import Options
-from forensics.records.read import contents, digests, looks, read_inputs
+from forensics.records.read import Named, contents, digests, looks, read_inputs
 
 __all__ = [
     "CHUNK",
@@ -11,8 +24,12 @@ __all__ = [
     "CardSamples",
     "Digest",
     "HolderSamples",
+    "Named",
     "Options",
+    "Piece",
     "Problem",
+    "RequestCounters",
+    "SelfReports",
     "Source",
     "Stream",
     "contents",

@@ -1,0 +1,202 @@
+"""Pattern files of a user: added to the known ones, checked like them, explained, and never able to stop a run."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from forensics.catalogue import load_catalogue
+from forensics.cli import app
+from forensics.errors import CatalogueError
+from forensics.opened import open_inputs
+from forensics.pattern_checks import explain_line, lint, run_samples
+
+ADDED = """
+program = "llama.cpp"
+[[pattern]]
+name = "house_tweak"
+event = "SettingReported"
+contains = "house tweak"
+regex = '^house tweak (?P<name>\\w+)=(?P<value>\\S+)$'
+[[pattern.sample]]
+line = "house tweak cache=on"
+expect = { name = "cache", value = "on" }
+[[pattern.never]]
+line = "house tweak cache is on"
+"""
+
+OWN = """
+program = "house"
+title = "House server"
+[[pattern]]
+name = "weights"
+event = "BufferAllocated"
+const = { kind = "weights", device = "CUDA0" }
+contains = "holding"
+regex = '^holding (?P<size_bytes>[\\d.]+) MiB$'
+unit.size_bytes = "MiB"
+effect.item = { combine = "add", per = "part" }
+effect.implies_load = { phase = "allocate" }
+[[pattern.sample]]
+line = "holding 12.00 MiB"
+expect = { kind = "weights", device = "CUDA0", size_bytes = 12582912 }
+[[pattern.never]]
+line = "holding on"
+"""
+
+SLOW = """
+program = "slow"
+title = "Slow"
+[[pattern]]
+name = "nested"
+const = { what = "nested" }
+contains = "aaaa"
+regex = '^(a|aa)+$'
+[[pattern.sample]]
+line = "aaaa"
+expect = { what = "nested" }
+[[pattern.never]]
+line = "aaaab"
+"""
+
+
+@pytest.fixture
+def added(tmp_path: Path) -> Path:
+    path = tmp_path / "added.toml"
+    path.write_text(ADDED)
+    return path
+
+
+def test_every_installed_pattern_is_sound() -> None:
+    catalogue = load_catalogue()
+    assert lint(catalogue) == []
+    count, faults = run_samples(catalogue)
+    assert faults == []
+    assert count > 1000
+
+
+def test_a_user_adds_a_wording_to_a_known_program(tmp_path: Path, added: Path) -> None:
+    (tmp_path / "server.log").write_text("build_info: b8700-74b8fc17f\nhouse tweak cache=on\n")
+    rows = open_inputs([str(tmp_path / "server.log")], patterns=[added]).connection.execute(
+        "SELECT name, value FROM setting_reported"
+    )
+    assert rows.fetchall() == [("cache", "on")]
+
+
+def test_a_user_describes_a_program_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(OWN)
+    (tmp_path / "server.log").write_text("holding 4.00 MiB\nholding 2.00 MiB\n")
+    rows = open_inputs([str(tmp_path / "server.log")], patterns=[tmp_path / "own.toml"]).connection.execute(
+        "SELECT engine, kind, size_bytes FROM vram_ledger JOIN loads USING (load_id)"
+    )
+    assert rows.fetchall() == [("house", "weights", 6291456)]
+
+
+def test_patterns_kept_in_the_folder_of_settings_are_always_read(
+    tmp_path: Path, added: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "config" / "forensics" / "patterns.d"
+    folder.mkdir(parents=True)
+    added.rename(folder / "house.toml")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "server.log").write_text("house tweak cache=on\n")
+    rows = open_inputs([str(tmp_path / "server.log")]).connection.execute("SELECT name FROM setting_reported")
+    assert rows.fetchall() == [("cache",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param('process_name = ["x"]\n' + ADDED, "leave that key out", id="changes the program"),
+        pytest.param(ADDED.replace("house_tweak", "weights_buffer"), "the name is used twice", id="takes a name"),
+        pytest.param(ADDED.replace("(?P<name>", "(?P<nam>"), "group 'nam' is no field", id="unknown field"),
+        pytest.param(ADDED.replace("\\w+", "(\\w+"), "bad regular expression", id="bad expression"),
+        pytest.param("program = 1\npattern = 2", "'pattern' is a list", id="no list"),
+        pytest.param("not toml", "not valid TOML", id="no TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(CatalogueError, match=message) as refused:
+        load_catalogue([path])
+    assert str(path) in str(refused.value)
+
+
+def test_an_expression_that_takes_too_long_is_given_up_and_told(tmp_path: Path) -> None:
+    (tmp_path / "slow.toml").write_text(SLOW)
+    (tmp_path / "server.log").write_text(("a" * 60 + "b\n") * 50)
+    begun = time.monotonic()
+    opened = open_inputs([str(tmp_path / "server.log")], patterns=[tmp_path / "slow.toml"])
+    assert time.monotonic() - begun < 30
+    assert opened.connection.execute("SELECT severity, what, count FROM problem").fetchall() == [
+        ("loss", "the expression took longer than 0.1 s on 3 lines and was not tried on 47 more", 50)
+    ]
+    assert "slow.toml: pattern 'nested'" in opened.notes[0]
+
+
+# -- explain ----------------------------------------------------------------------------------------------------------
+
+
+def test_explain_names_the_pattern_that_reads_a_line_with_its_fields() -> None:
+    first = explain_line(
+        load_catalogue(), "0.00.300.000 I load_tensors:        CUDA0 model buffer size =  4095.05 MiB"
+    )[0]
+    assert (first.program, first.pattern, first.reads, first.prefix) == (
+        "llama.cpp",
+        "weights_buffer",
+        True,
+        "0.00.300.000 I ",
+    )
+    assert dict(first.fields) == {"kind": "weights", "size_bytes": 4293971149, "device": "CUDA0"}
+
+
+def test_explain_says_where_an_expression_stops() -> None:
+    first = explain_line(load_catalogue(), "load_tensors:        CUDA0 model buffer size =  4095.05 GB")[0]
+    assert (first.pattern, first.reads, first.matched, first.rest, first.failed) == (
+        "weights_buffer",
+        False,
+        "load_tensors:        CUDA0 model buffer size =  4095.05 ",
+        "GB",
+        "MiB",
+    )
+
+
+def test_explain_finds_the_pattern_whose_literal_is_nearly_there() -> None:
+    first = explain_line(load_catalogue(), "load_tensors: CUDA0 model buffer sizes = 1 MiB")[0]
+    assert (first.pattern, first.literal_is, first.matched) == (
+        "weights_buffer",
+        "only “buffer size” is there",
+        "load_tensors: CUDA0 model buffer size",
+    )
+
+
+def test_explain_says_when_a_grammar_does_not_take_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(OWN + "[grammar]\nregex = '^> (?P<message>.*)$'\n")
+    first = next(one for one in explain_line(load_catalogue([path]), "holding 12.00 MiB") if one.program == "house")
+    assert (first.reads, first.because) == (False, "the grammar of the program does not take the line")
+
+
+def test_the_commands_print_it_and_exit_by_it(tmp_path: Path, added: Path) -> None:
+    def run(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, ["formats", *words])
+        return result.exit_code, result.stdout
+
+    assert run("lint", str(added)) == (0, "1 pattern, 0 faults\n")
+    assert run("test", str(added)) == (0, "2 samples, 0 faults\n")
+    code, printed = run("explain", "house tweak cache=on", "--patterns", str(added))
+    assert code == 0
+    assert printed.startswith("llama.cpp: house_tweak  reads it\n    literal   “house tweak”: there\n")
+    assert run("explain", "good morning\x1b]0;x\x07")[0] == 1
+    assert json.loads(run("explain", "house tweak \x1b]", "--patterns", str(added), "--format", "json")[1])["line"] == (
+        r"house tweak \x1b]"
+    )
+    (tmp_path / "bad.toml").write_text(ADDED.replace('value = "on"', 'value = "off"'))
+    code, printed = run("test", str(tmp_path / "bad.toml"))
+    assert code == 1
+    assert "gives {'name': 'cache', 'value': 'on'} instead of {'name': 'cache', 'value': 'off'}" in printed

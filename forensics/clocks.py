@@ -127,6 +127,7 @@ def judge(ticks: Sequence[Tick]) -> Judged:
             shared = True
         else:
             foreign.update(life[place] for place in strange)
+    shared = shared or len(foreign) > max(FEW, len(ticks) // 50)
     return Judged(set() if shared else foreign, shared)
 
 

@@ -149,6 +149,7 @@ class Process:
     tag: str | None = None
     label: str | None = None
     parent: Process | None = None
+    children: list[Process] = field(default_factory=list)
     version: str | None = None
     verbosity: str | None = None
     devices: list[DeviceSeen] = field(default_factory=list)

@@ -19,7 +19,7 @@ from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
 from .records.block import Stream
 from .scan import Line
 from .writers import (
-    FORMS,
+    Relay,
     blur,
     claimed_twice,
     form_of,
@@ -33,6 +33,9 @@ from .writers import (
 )
 
 __all__ = ["Ownership", "assign"]
+
+MANY = 64
+"""So many lives that are over are kept among those whose lines carry no tag, before they are let go."""
 
 
 @dataclass
@@ -178,10 +181,9 @@ class _Machine:
         for pid in group.supervised:
             heard = [one for one in group.lines if key_of(one)[1] == pid and one.carried_by is None]
             relays = {key_of(one) for one in heard if self.programs[one.pattern.program].grammar.supervises}
-            made = {self.programs[program].grammar.children for program, _ in relays}
-            able = FORMS if None in made else frozenset(form for form in made if form is not None)
-            spawned = frozenset(program for program, _ in relays if self.programs[program].grammar.spawned)
-            group.strange[pid], group.mixed[pid] = strangers(heard, able, spawned)
+            grammars = {program: self.programs[program].grammar for program, _ in relays}
+            known = {program: Relay(grammar.children, grammar.spawned) for program, grammar in grammars.items()}
+            group.strange[pid], group.mixed[pid] = strangers(heard, known)
             for relay in relays:
                 if twin_parents([one for one in heard if one.pattern.role != "parent" or key_of(one) == relay]):
                     group.shared.add(relay)
@@ -334,7 +336,8 @@ class _Machine:
     def _children(self, group: Group, line: Line) -> list[Load]:
         """The open loads of the children of the supervisor that wrote a line."""
         parent = self._supervisor(group, line)
-        return [one.load for one in group.processes if one.parent is parent and one.load and one.load.open]
+        parent.children = [one for one in parent.children if one.load is None or one.load.open]
+        return [one.load for one in parent.children if one.load]
 
     def _untagged(self, group: Group, line: Line) -> _Owner:
         """A line that does not say who of its stream wrote it: by elimination, or ambiguous."""
@@ -342,6 +345,8 @@ class _Machine:
         form = None if line.pattern.unprefixed and not line.prefix.present else form_of(line)
         relayed = key[1] in group.supervised and form not in group.strange[key[1]]
         lives = [one for one in writers_of(group, key) if relayed or one.parent is None]
+        if form is not None:
+            lives = [one for one in lives if one.parent is None or self._forms(one.parent) in {None, form}]
         if not lives and not relayed:
             lives = [self._new_own(group, line)]
         if len(lives) == 1 and not relayed and key not in group.shared:
@@ -385,6 +390,10 @@ class _Machine:
         who = "child of this supervisor" if relayed else "process of this stream"
         return _Owner(None, None, None, f"no {who} was in a phase to write it")
 
+    def _forms(self, parent: Process) -> str | None:
+        """The form of the lines of a supervisor's children, if it is known."""
+        return self.programs[parent.program].grammar.children
+
     def _beginner(self, group: Group, line: Line, lives: list[Process]) -> _Owner:
         """Whose load begins: a process that has none yet, a child that was announced, or one that wakes."""
         announced = [
@@ -392,7 +401,7 @@ class _Machine:
             for one in lives
             if one.load is not None and one.load.open and one.load.announced_by_parent and "begin" in one.load.may_be
         ]
-        waking = [one for one in lives if one.wakes or (one.load is not None and one.load.asleep)]
+        waking = [one for one in lives if one.wakes or (one.load and (one.load.asleep or "asleep" in one.load.may_be))]
         beginning = [one for one in lives if one.load is None and not one.routes]
         able = [*announced, *waking, *beginning]
         model = getattr(line.matched.event, "model", None)
@@ -414,13 +423,13 @@ class _Machine:
                 reason = "several could have written it, and none says which"
                 return _Owner(None, None, Scope.AMBIGUOUS, reason, tuple(again))
         # Which of several beginnings goes on is not known: the load is a process of its own, and no beginning is its.
-        for one in beginning:
+        for one in beginning if not announced else ():
             one.gone = True
         key = key_of(line)
         if self._by_child(group, line):
             return _Owner(None, None, Scope.INFERRED, "a child whose announcement is not in the log")
         process = self._new_own(group, line)
-        for _ in beginning[1:]:
+        for _ in beginning[1:] if not announced else ():
             self._new_own(group, line)
         group.own[key] = process
         return _Owner(process, None, Scope.INFERRED, "a load of its stream")
@@ -524,7 +533,12 @@ class _Machine:
             parent=parent,
         )
         group.processes.append(process)
+        if parent is not None:
+            parent.children.append(process)
         if tag is None and (parent is not None or not self._collective(line)):
+            over = [one for one in group.untagged if one.gone or (one.parent and one.load and not one.load.open)]
+            if len(over) > MANY:
+                group.untagged = [one for one in group.untagged if one not in over]
             group.untagged.append(process)
         return process
 
@@ -607,7 +621,7 @@ class _Machine:
     def _succeed(self, process: Process, proven: bool) -> None:
         """Another life begins: this one has ended if that is proven, or if its end was seen to begin."""
         load = process.load
-        over = proven or (load is not None and (load.closing is not None or not load.open))
+        over = proven or (load is not None and not load.asleep and (load.closing is not None or not load.open))
         if load is not None and load.open and over:
             load.end_reason = "exit" if load.closing else "unknown"
         process.gone = process.gone or over

@@ -8,8 +8,9 @@ any of its candidates, so each then may be in more than one phase, and what it p
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .catalogue import Pattern
 from .events import LoadReady
@@ -17,8 +18,8 @@ from .lives import Group, Load, Mark, Process
 from .scan import Line
 
 __all__ = [
-    "FORMS",
     "Key",
+    "Relay",
     "blur",
     "claimed_twice",
     "form_of",
@@ -179,14 +180,21 @@ class _Announced:
     def holds(self, model: str | None) -> bool:
         """Whether it can be the child that loads a file; only a text that names files can say no."""
         text = "\n".join(self.texts)
-        name = re.split(r"[/\\\\]", model or "")[-1]
-        return not name or name in text or not re.search(r"[/\\\\][^/\\\\\s]+[/\\\\]\S", text)
+        name = re.split(r"[/\\]", model or "")[-1]
+        return not name or name in text or not re.search(r"[/\\][^/\\\s]+[/\\]\S", text)
 
 
 FORMS = frozenset({"bare", "prefix", "json"})
 
 
-def strangers(lines: Iterable[Line], able: frozenset[str], spawned: frozenset[str]) -> tuple[set[str], set[str]]:
+class Relay(NamedTuple):
+    """What is known of a supervisor's children: the form of their lines, and whether a line starts each of them."""
+
+    form: str | None
+    spawned: bool
+
+
+def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[str], set[str]]:
     """Whether all that a supervisor's stream holds can be its children's.
 
     Each announced child says its first words once and begins one load, of the file that was announced. What begins
@@ -194,8 +202,7 @@ def strangers(lines: Iterable[Line], able: frozenset[str], spawned: frozenset[st
 
     Args:
         lines: What was written under one trusted process id, or none.
-        able: Forms in which the children of these supervisors can write.
-        spawned: Supervisors whose children print nothing before the line that starts them.
+        relays: The supervisors that relay untagged lines there, by program.
 
     Returns:
         The forms of lines in which only others write, and those in which children write and others too.
@@ -208,8 +215,11 @@ def strangers(lines: Iterable[Line], able: frozenset[str], spawned: frozenset[st
         pattern = line.pattern
         effects, event = pattern.effects, line.matched.event
         model = getattr(event, "model", None)
+        form = form_of(line)
         if pattern.role == "parent":
             load = effects.get("load", {})
+            if pattern.program not in relays:
+                continue
             if load.get("child") or "spawn" in effects:
                 announced = True
                 label = str(line.matched.keys.get(effects.get("spawn", load).get("label", ""), model))
@@ -221,9 +231,13 @@ def strangers(lines: Iterable[Line], able: frozenset[str], spawned: frozenset[st
                 known.spawned = known.spawned or "spawn" in effects
                 known.texts += [line.text, model or ""]
             continue
-        if line.prefix.tag is not None or form_of(line) not in able:
+        if line.prefix.tag is not None:
             continue
-        started = [one for (program, _), one in waiting.items() if one.spawned or program not in spawned]
+        started = [
+            one
+            for (program, _), one in waiting.items()
+            if relays[program].form in {None, form} and (one.spawned or not relays[program].spawned)
+        ]
         if "process" in effects:
             fits = [one for one in started if pattern.name not in one.said and not one.loaded]
             if fits:
@@ -237,12 +251,13 @@ def strangers(lines: Iterable[Line], able: frozenset[str], spawned: frozenset[st
         else:
             wakes = wakes or effects.get("due", {}).get("next") == "load"
             continue
-        (good if fits else bad).add(form_of(line))
-    unable = set(FORMS - able)
+        (good if fits else bad).add(form)
+    made = {relay.form for relay in relays.values()}
+    unable = set() if None in made else {form for form in FORMS if form not in made}
     if not announced:
         return unable, set()
     # Where no child was ever seen to begin, children may print no such line and write in any form.
-    return (unable | (bad - good), bad & good) if good else (unable, bad)
+    return (unable | (bad - good), bad & good) if good else (set(unable), bad - unable)
 
 
 def _serves(pattern: Pattern) -> bool:

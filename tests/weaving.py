@@ -6,10 +6,10 @@ import functools
 import random
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from forensics.catalogue import Catalogue, load_catalogue
 from forensics.lives import Load, Mark
@@ -17,7 +17,7 @@ from forensics.records import Block, read_inputs
 from forensics.scan import Line, Scanner
 from forensics.scope import Ownership, assign
 
-__all__ = ["ENVELOPES", "LOGS", "Verdict", "Woven", "catalogue", "judged", "log_lines", "own", "weave"]
+__all__ = ["ENVELOPES", "LOGS", "Verdict", "Woven", "alone", "catalogue", "judged", "log_lines", "own", "weave"]
 
 LOGS = Path(__file__).parent.parent / "fixtures" / "logs"
 ENVELOPES = ("own pid", "container", "shared pid", "none")
@@ -86,8 +86,8 @@ def _by_clock(rest: dict[str, list[Woven]], kind: str, chance: random.Random) ->
         pace = chance.choice((0.0005, 0.002, 0.02))
         if place:
             start = start + chance.random() * longest if kind == "staggered" else chance.random() * longest / 2
+        begun: dict[bytes, float] = {}
         now = start
-        begun: dict[Any, float] = {}
         flush = chance.choice((0.1, 0.4)) if kind == "blocks" else 0.0
         for one in lines:
             found = CLOCK.match(log_lines(name)[one.number])
@@ -114,8 +114,19 @@ def own(content: bytes) -> Ownership:
     return assign(lines, catalogue())
 
 
-def enveloped(woven: Iterable[Woven], envelope: str) -> bytes:
+PID = re.compile(rb"pid=\d+")
+
+
+def same_pids(log: str, line: bytes) -> bytes:
+    """A line with the process ids of a container: each log's first process is number 1, its second 2, and so on."""
+    order = list(dict.fromkeys(PID.findall(b"\n".join(log_lines(log)))))
+    return PID.sub(lambda found: b"pid=%d" % (order.index(found[0]) + 1), line)
+
+
+def enveloped(woven: Sequence[Woven], envelope: str, containers: bool = False) -> bytes:
     """The bytes of a stream in an envelope; each line becomes exactly one record."""
+    if containers:
+        return b"".join(same_pids(one.log, log_lines(one.log)[one.number]) + b"\n" for one in woven)
     if envelope == "none":
         return b"".join(log_lines(one.log)[one.number] + b"\n" for one in woven)
     if envelope == "container":
@@ -197,13 +208,19 @@ class Verdict:
         return self.same / self.owned if self.owned else 1.0
 
 
-def judged(woven: Sequence[Woven], envelope: str) -> Verdict:
-    """Give the lines of a stream to owners, and compare with each log alone."""
+def judged(woven: Sequence[Woven], envelope: str, same_pids: bool = False) -> Verdict:
+    """Give the lines of a stream to owners, and compare with each log alone.
+
+    Args:
+        woven: The lines.
+        envelope: One of ENVELOPES.
+        same_pids: Let the logs be of containers, whose process ids are the same.
+    """
     lengths: dict[str, int] = {}
     for one in woven:
         lengths[one.log] = lengths.get(one.log, 0) + 1
     truths = {log: alone(log, length, envelope) for log, length in lengths.items()}
-    found = own(enveloped(woven, envelope))
+    found = own(enveloped(woven, envelope, same_pids))
     verdict = Verdict()
     counted = {id(item.line) for load in found.loads for item in load.items if item.mark is Mark.COUNTED}
     beginning: dict[int, tuple[str, set[int]]] = {}

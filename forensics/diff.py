@@ -10,7 +10,7 @@ import duckdb
 from .answer import Answer, Section
 from .catalogue import Catalogue
 from .errors import UsageError
-from .explain import amount, document, fetch
+from .explain import amount, document, evidence, fetch
 from .units import MIB
 
 __all__ = ["Facts", "Side", "changes", "diff", "facts", "pick"]
@@ -127,7 +127,7 @@ def diff(before: Side, after: Side, catalogue: Catalogue, moment: str = "last") 
         # the deltas of the items and of the rest are the measured delta, exactly, on each device
         items = sum(row["delta_bytes"] for row in rows if row["place"] == device["place"])
         assert items + device["unexplained_delta_bytes"] == device["delta_bytes"], device["place"]
-    answer = {
+    answer: dict[str, Any] = {
         "schema": "forensics.diff/1",
         "before": _who(loads[0]),
         "after": _who(loads[1]),
@@ -138,6 +138,9 @@ def diff(before: Side, after: Side, catalogue: Catalogue, moment: str = "last") 
         "findings": [_cause(changed)] if changed else [],
     }
     cited = [line for row in rows for line in row["evidence"]] + [line for one in changed for line in one["evidence"]]
+    if after[0] is not before[0]:
+        # the lines of the other case; the printer adds those of the first
+        answer["evidence_after"] = evidence(after[0], set(cited))
     return Answer(
         answer,
         _verdict(loads, devices, total, changed),

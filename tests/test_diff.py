@@ -89,6 +89,8 @@ def test_loads_of_two_cases_are_compared_and_what_nobody_measured_has_no_delta(t
     assert {row["kind"]: round(row["delta_mib"]) for row in answer.document["items"] if row["delta_bytes"]} == {
         "kv_cache": 2304
     }
+    texts = {entry["text"] for entry in answer.document["evidence_after"].values()}
+    assert "llama_context: n_ctx                 = 32768" in texts
 
 
 def test_the_command_takes_two_loads_of_a_case_or_two_cases(tmp_path: Path) -> None:

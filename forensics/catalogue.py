@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -467,7 +468,7 @@ def _program(file: str, raw: dict[str, Any], *, bounded: bool) -> Program:
         runtimes=tuple(raw.get("runtime", ())),
         process_names=tuple(Regex(file, one, bounded=bounded) for one in raw.get("process_name", ())),
         writers=tuple(writers),
-        probes=tuple(raw.get("probe", ())),
+        probes=_probes(file, raw.get("probe", ())),
         raw=raw,
     )
 
@@ -495,6 +496,20 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
         tag_is=raw.get("tag_is", "child"),
         envelope=_envelope(file, raw["json"]) if "json" in raw else None,
     )
+
+
+def _probes(file: str, raw: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Check what a program may be asked on loopback: a path that begins with /, ports, and what it answers."""
+    for entry in raw:
+        path, ports = entry.get("path"), entry.get("ports")
+        where = f"{file}: probe {path!r}"
+        if set(entry) != {"path", "ports", "what"}:
+            raise CatalogueError(f"{where}: a probe has the keys path, ports and what")
+        if not isinstance(path, str) or not re.fullmatch(r"/[\w./-]*", path):
+            raise CatalogueError(f"{where}: the path of a probe is letters, digits and ./-_ behind a /")
+        if not isinstance(ports, list) or not all(isinstance(one, int) and 0 < one < 65536 for one in ports):
+            raise CatalogueError(f"{where}: 'ports' is a list of port numbers")
+    return tuple(raw)
 
 
 def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:

@@ -36,7 +36,11 @@ def capture_command(
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0, max=3600, help="How long to sample the cards.")] = 5.0,
     anonymize: Annotated[
-        bool, typer.Option("--anonymize", help="Replace users, hosts, addresses, paths and secrets; numbers stay.")
+        bool,
+        typer.Option(
+            "--anonymize",
+            help="Replace names, secrets; owners may change.",
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:

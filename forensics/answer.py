@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -48,6 +49,8 @@ class Answer:
     cited: tuple[str, ...] = ()
     next: str = ""
     code: int = 0
+    exports: tuple[tuple[Path, str], ...] = ()
+    """Files to write beside, as text."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,24 @@ class Ask:
 
 Question = Callable[[Ask], Answer]
 
+ASCII_SIGNS = str.maketrans(
+    {
+        "·": ".",
+        "−": "-",
+        "–": "-",
+        "—": "-",
+        "…": "~",
+        "×": "x",
+        "→": "->",
+        "⇄": "<>",
+        "≤": "<=",
+        "“": '"',
+        "”": '"',
+        **dict(zip("▁▂▃▄▅▆▇█▒░▏", "1234567#%+|", strict=True)),
+    }
+)
+"""Our own signs and blocks for a console without them."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -103,23 +124,30 @@ def answer_json(ask: Ask, answer: Answer) -> str:
 
 def answer_table(ask: Ask, answer: Answer, console: Console) -> None:
     """Print the screen."""
-    console.print(for_terminal(answer.verdict, "bold"))
+    ascii_only = console.options.ascii_only
+
+    def shown(text: str, style: str = "") -> Text:
+        if ascii_only:
+            return Text(visible(text.translate(ASCII_SIGNS), ascii_only=True), style=style)
+        return for_terminal(text, style)
+
+    console.print(shown(answer.verdict, "bold"))
     for line in answer.about:
-        console.print(for_terminal(line))
+        console.print(shown(line))
     for section in answer.sections:
         console.print()
-        console.print(for_terminal(section.title, "bold"))
+        console.print(shown(section.title, "bold"))
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(any(section.columns)))
         for column in section.columns:
             right = column.endswith(">")
             table.add_column(
-                Text(column.rstrip(">")), justify="right" if right else "left", overflow="fold", header_style="dim"
+                shown(column.rstrip(">")), justify="right" if right else "left", overflow="fold", header_style="dim"
             )
         for row in section.rows:
-            table.add_row(*(for_terminal(cell) for cell in row))
+            table.add_row(*(shown(cell) for cell in row))
         console.print(table)
         if section.note:
-            console.print(for_terminal(section.note))
+            console.print(shown(section.note))
     if ask.evidence and answer.cited:
         console.print()
         console.print(Text("Evidence", style="bold"))
@@ -129,11 +157,11 @@ def answer_table(ask: Ask, answer: Answer, console: Console) -> None:
                 entry = found[identity]
                 where = f"{entry['source']}@{entry['offset']}"
                 head = f"e{number}  {where}  {entry['time'] or ''}  load {entry['load_id'] or 'none'}"
-                console.print(for_terminal(head))
-                console.print(for_terminal("    " + entry["text"]))
+                console.print(shown(head))
+                console.print(shown("    " + entry["text"]))
     if answer.next:
         console.print()
-        console.print(Text("Next  ", style="bold") + for_terminal(answer.next))
+        console.print(Text("Next  ", style="bold") + shown(answer.next))
 
 
 def answer_markdown(ask: Ask, answer: Answer) -> str:

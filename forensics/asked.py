@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .answer import Option, Question
 from .ask_crashes import crashes
 from .ask_kv import kv
 from .ask_loads import loads
+from .ask_soak import soak
 from .ask_spec import spec
 from .ask_swaps import swaps
+from .ask_timeline import timeline
+from .ask_traffic import traffic
 from .ask_validity import validity
 
 __all__ = ["OPTIONS", "QUESTIONS"]
@@ -17,6 +22,12 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
     "kv": (kv, "List cache pools over starts: what the figures mean, what changed with them, what was refused."),
     "loads": (loads, "List the model loads: when each began, got ready and ended, and how."),
     "swaps": (swaps, "Tell which models took each other's place, how often, at what cost, and what would stop it."),
+    "timeline": (
+        timeline,
+        "Show who held how much on which card when, which steps no line explains, and where evidence is missing.",
+    ),
+    "traffic": (traffic, "Count requests a minute by address, and verify a block for each address."),
+    "soak": (soak, "Judge a soak test by each rule set: growth, rate kept, empty answers, failed turns."),
     "spec": (
         spec,
         "Say which loads speculate, how much of what they draft is accepted, and which lines are not theirs.",
@@ -26,6 +37,8 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
 
 OPTIONS: dict[str, tuple[Option, ...]] = {
     "swaps": (Option("load_s", float, "--load-time", "Seconds that a load is known to take, where the log has none."),),
+    "timeline": (Option("perfetto", Path, "--perfetto", "Write the timeline here, for ui.perfetto.dev."),),
+    "traffic": (Option("blocklist", Path, "--blocklist", "Blocked addresses, one a line: ADDRESS SINCE [UNTIL]."),),
     "kv": (Option("published", int, "--published", "Tokens that an application was told of the pool."),),
 }
 """Options that a question has beside those of all; they come to it in `Ask.extra`."""

@@ -40,15 +40,17 @@ CASE = "kase"
 """Name of the attached file: its tables are seen through views of their own names."""
 
 MARK = b"\n-- forensics case, tables "
-SEAL = re.compile(rb"\n-- forensics case, tables (\d{6}), digest ([0-9a-f]{64})\n")
-SEAL_BYTES = len(MARK) + 6 + len(b", digest ") + 64 + 1
+SEAL = re.compile(rb"\n-- forensics case, tables ([0-9a-f]{8}), digest ([0-9a-f]{64})\n")
+SEAL_BYTES = len(MARK) + 8 + len(b", digest ") + 64 + 1
 PIECE = 1024 * 1024
+IN_PLACE = "journal-native"
+"""The format whose files are not only appended to."""
 
 
 class Seal(NamedTuple):
     """What stands at the end of a case file: version of its tables, digest of its content."""
 
-    version: int
+    version: str
     digest: str
 
 
@@ -78,13 +80,11 @@ def read_seal(path: Path, *, any_version: bool = False) -> Seal:
             f"{path}: this is no case that forensics wrote, so it is not opened: a database file can act on whoever "
             "opens it. Read the logs and samples it was made from: forensics ingest INPUT… --case FILE"
         )
-    version = int(found[1])
+    version = found[1].decode()
     if version != SCHEMA_VERSION and not any_version:
-        age = "an older" if version < SCHEMA_VERSION else "a newer"
-        remedy = "forensics ingest --case FILE reads its inputs again" if version < SCHEMA_VERSION else "update it"
         raise CaseError(
-            f"{path}: the case was written by {age} version of forensics (tables {version}, this one has "
-            f"{SCHEMA_VERSION}); {remedy}"
+            f"{path}: the case was written by another version of forensics (tables {version}, this one has "
+            f"{SCHEMA_VERSION}); forensics ingest --case {path} reads its inputs again"
         )
     if digest.hexdigest() != found[2].decode():
         raise CaseError(
@@ -141,7 +141,7 @@ def _seal(path: Path) -> None:
     with path.open("r+b") as file:
         while piece := file.read(PIECE):
             digest.update(piece)
-        file.write(MARK + f"{SCHEMA_VERSION:06d}, digest {digest.hexdigest()}\n".encode())
+        file.write(MARK + f"{SCHEMA_VERSION}, digest {digest.hexdigest()}\n".encode())
         file.flush()
         os.fsync(file.fileno())
 
@@ -227,7 +227,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 class Made:
     """What a case was made from: enough to make it again, or to see that nothing has changed."""
 
-    version: int = SCHEMA_VERSION
+    version: str = SCHEMA_VERSION
     inputs: tuple[str, ...] = ()
     patterns: tuple[tuple[str, str], ...] = ()
     about: Mapping[str, str | None] = field(default_factory=dict)
@@ -240,11 +240,15 @@ class Made:
 
 
 class Was(NamedTuple):
-    """A source as the case has it: size, root and chunk digests."""
+    """A source as the case has it: size, root and chunk digests; of a native journal, cursors of its lines.
+
+    A native journal is written to in place as it grows: only its entries can tell whether it still holds what it held.
+    """
 
     size: int
     root: str
-    chunks: tuple[str, ...]
+    chunks: tuple[str, ...] = ()
+    cursors: frozenset[str] | None = None
 
 
 def made_from(path: Path) -> Made:
@@ -263,11 +267,18 @@ def made_from(path: Path) -> Made:
             sources = connection.execute(
                 f"""
                 SELECT source_id, any_value(size_bytes), any_value(source.digest),
-                    list(chunk.digest ORDER BY number) FILTER (number IS NOT NULL)
+                    list(chunk.digest ORDER BY number) FILTER (number IS NOT NULL), any_value(source.format)
                 FROM {CASE}.source LEFT JOIN {CASE}.chunk USING (source_id)
                 GROUP BY source_id ORDER BY source_id
                 """
             ).fetchall()
+            cursors: dict[str, set[str]] = {row[0]: set() for row in sources if row[4] == IN_PLACE}
+            if cursors:
+                for source, cursor in connection.execute(
+                    f"SELECT source_id, cursor FROM {CASE}.line WHERE cursor IS NOT NULL"
+                ).fetchall():
+                    if source in cursors:
+                        cursors[source].add(cursor)
         except duckdb.Error as error:
             raise CaseError(f"{path}: it does not say what it was made from: {error}") from error
     return Made(
@@ -275,5 +286,8 @@ def made_from(path: Path) -> Made:
         tuple(row[0] for row in inputs),
         tuple((row[0], row[1]) for row in patterns),
         dict(about),
-        {row[0]: Was(row[1], row[2], tuple(row[3] or ())) for row in sources},
+        {
+            row[0]: Was(row[1], row[2], tuple(row[3] or ()), frozenset(cursors[row[0]]) if row[0] in cursors else None)
+            for row in sources
+        },
     )

@@ -33,8 +33,8 @@ from .cmd_options import (
 )
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
-from .explain import NEEDS, document, exit_code
-from .opened import chosen_loads, parse_time, parse_window
+from .explain import document, exit_code
+from .opened import chosen_loads, known_unit, parse_time, parse_window
 from .printing import At, Format, Output, SelfReport, parse_moment, parse_self_report, print_answer
 from .provenance import Asked, provenance
 from .regress import as_document, as_text, check_case, find_cases
@@ -89,13 +89,12 @@ def explain_vram(
 ) -> None:
     """Explain what each load holds on each card: items, basis, and the signed rest."""
     moment, at_us = parse_moment(at)
-    needs = NEEDS if output is not Format.HTML else None
     if inputs or case is not None:
-        opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet, only=needs)
+        opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
     else:
-        opened = cmd_capture.this_machine(at_us=at_us, patterns=patterns or (), quiet=quiet, only=needs)
+        opened = cmd_capture.this_machine(at_us=at_us, patterns=patterns or (), quiet=quiet)
     connection, catalogue = opened.connection, opened.catalogue
-    report = parse_self_report(self_report)
+    report = parse_self_report(self_report, load)
     window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
     only = chosen_loads(connection, wanted=load, unit=unit, window=window)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
@@ -130,7 +129,7 @@ def _register(name: str, question: Question, summary: str, options: Sequence[Opt
             around_us=None if around is None else parse_time(around, "--around"),
             since_us=None if since is None else parse_time(since, "--since"),
             until_us=None if until is None else parse_time(until, "--until"),
-            unit=unit,
+            unit=None if unit is None else known_unit(connection, unit),
             evidence=evidence,
             extra=extra,
         )
@@ -227,11 +226,12 @@ def _print(
 
 
 def main() -> None:
-    """Run the command line; errors that we know become one line on stderr and exit code 2."""
+    """Run the command line; errors that we know become a line or two on stderr and exit code 2."""
     try:
         app()
     except ForensicsError as error:
-        typer.echo(f"forensics: {error}", err=True)
+        for line in str(error).splitlines():
+            typer.echo(f"forensics: {line}", err=True)
         sys.exit(2)
 
 

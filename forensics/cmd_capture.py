@@ -36,7 +36,11 @@ def capture_command(
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0, max=3600, help="How long to sample the cards.")] = 5.0,
     anonymize: Annotated[
-        bool, typer.Option("--anonymize", help="Replace users, hosts, addresses, paths and secrets; numbers stay.")
+        bool,
+        typer.Option(
+            "--anonymize",
+            help="Replace names, secrets; owners may change.",
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -66,9 +70,7 @@ def _say(bundle: Bundle, target: Path) -> None:
         typer.echo(visible(f"Next  forensics explain-vram {target}"))
 
 
-def this_machine(
-    *, at_us: int | None = None, patterns: Sequence[Path] = (), quiet: bool = False, only: str | None = None
-) -> Opened:
+def this_machine(*, at_us: int | None = None, patterns: Sequence[Path] = (), quiet: bool = False) -> Opened:
     """Evidence of this machine, taken now and opened like any other.
 
     Raises:
@@ -88,6 +90,6 @@ def this_machine(
             )
         for text in words(bundle.not_read):
             typer.echo(visible(f"forensics: {text}"), err=True)
-        return open_inputs(inputs, at_us=at_us, patterns=patterns, only=only)
+        return open_inputs(inputs, at_us=at_us, patterns=patterns)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from .cmd_options import CaseFile, Inputs, Patterns, Quiet, Zone, open_evidence
-from .errors import QuestionError, UsageError
+from .errors import ForensicsError, QuestionError, UsageError
 from .ingest import Ingested, ingest, signature
 from .opened import parse_zone, problems, user_patterns
 from .progress import progress
@@ -72,19 +74,33 @@ def ingest_command(
         _tell(found, quiet)
 
     once()
-    if not follow:
-        return
-    seen = signature(case, inputs or ())
+    if follow:
+        _follow(once, lambda: signature(case, inputs or ()), interval)
+        if not quiet:
+            typer.echo("stopped; the case is complete", err=True)
+
+
+def _follow(once: Callable[[], None], look: Callable[[], object], interval: float) -> None:
+    """Ingest whenever the inputs have changed, until somebody stops it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    seen, told = look(), ""
     try:
         while True:
             time.sleep(interval)
-            now = signature(case, inputs or ())
-            if now != seen:
+            now = look()
+            if now == seen:
+                continue
+            try:
                 once()
-                seen = now
+            except ForensicsError as error:
+                # A log that is being rotated is not there for a moment: the case stays, and the next look may find it.
+                if str(error) != told:
+                    typer.echo(visible(f"forensics: {error}"), err=True)
+                told = str(error)
+            else:
+                seen, told = now, ""
     except KeyboardInterrupt:
-        if not quiet:
-            typer.echo("stopped; the case is complete", err=True)
+        return
 
 
 def _tell(found: Ingested, quiet: bool) -> None:
@@ -115,10 +131,10 @@ def query_command(
     quiet: Quiet = False,
 ) -> None:
     """Ask a question of your own, read-only: the name of a view, or SQL; `forensics questions` lists the views."""
-    opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet, only=query)
+    opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet)
     limits = Limits(rows, seconds, memory << 20)
     lock(opened.connection, limits)
-    print_result(run_query(opened.connection, query, opened.questions, limits), output.value)
+    print_result(run_query(opened, query, limits), output.value)
 
 
 def shell_command(
@@ -137,7 +153,7 @@ def shell_command(
     lock(opened.connection, limits)
 
     def ask(text: str) -> Result:
-        return run_query(opened.connection, text, opened.questions, limits)
+        return run_query(opened, text, limits)
 
     run_shell(ask, opened.questions)
 

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from .catalogue import Catalogue, Files, load_catalogue
 from .errors import CatalogueError
-from .formats import Attempt, Fault, explain_line, lint, run_samples
 from .opened import user_patterns
+from .pattern_checks import Attempt, Fault, explain_line, lint, run_samples
 from .report_json import render_json
 from .safe import for_terminal, visible
 

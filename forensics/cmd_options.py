@@ -56,7 +56,6 @@ def open_evidence(
     at_us: int | None = None,
     patterns: Sequence[Path] | None = None,
     quiet: bool = False,
-    only: str | None = None,
 ) -> Opened:
     """Open what a command was asked about, with notes and progress on stderr.
 
@@ -70,12 +69,10 @@ def open_evidence(
             raise UsageError("give inputs or --case FILE, not both; forensics ingest INPUT… --case FILE adds to a case")
         if tz is not None or patterns:
             raise UsageError("--tz and --patterns are decided when a case is made: give them to forensics ingest")
-        opened = open_case(case, at_us=at_us, only=only)
+        opened = open_case(case, at_us=at_us)
     elif inputs:
         with progress(quiet=quiet) as on_progress:
-            opened = open_inputs(
-                inputs, tz=tz, at_us=at_us, patterns=patterns or (), on_progress=on_progress, only=only
-            )
+            opened = open_inputs(inputs, tz=tz, at_us=at_us, patterns=patterns or (), on_progress=on_progress)
     else:
         raise UsageError("no input: give log files, telemetry files or a folder that holds both, or --case FILE")
     if not quiet:

@@ -16,16 +16,9 @@ from .setaside import set_aside
 from .units import MIB
 from .verdict import verdict
 
-__all__ = ["NEEDS", "SCHEMA", "Rows", "document", "exit_code", "fetch", "iso", "mib"]
+__all__ = ["SCHEMA", "Rows", "document", "exit_code", "fetch", "iso", "mib"]
 
 SCHEMA = "forensics.explain-vram/1"
-
-NEEDS = (
-    "loads vram_items vram_gap vram_moments telemetry_row self_report_gap self_report_overwrite self_report_replay "
-    "self_report_sums speculation_forecast vram_rest"
-)
-"""Questions that the answer asks: with those they rest on, all that a case needs installed for it."""
-
 Rows = list[dict[str, Any]]
 
 
@@ -390,45 +383,46 @@ def evidence(connection: duckdb.DuckDBPyConnection, cited: set[str]) -> dict[str
         """
         SELECT line_id, source_id, digest, "offset", length, cursor, time_us, load_id, text,
             CASE WHEN format = 'text' THEN record + 1 END AS number
-        FROM line LEFT JOIN source USING (source_id)
+        FROM line SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS line_id) AS cited USING (line_id)
+        LEFT JOIN source USING (source_id)
         """,
+        [sorted(cited)],
     ):
-        if row["line_id"] in cited:
-            found[row["line_id"]] = {
-                "source": row["source_id"],
-                "digest": row["digest"],
-                "offset": row["offset"],
-                "length": row["length"],
-                "line": row["number"],
-                "cursor": row["cursor"],
-                "time": iso(row["time_us"]),
-                "load_id": row["load_id"],
-                "text": row["text"],
-            }
+        found[row["line_id"]] = {
+            "source": row["source_id"],
+            "digest": row["digest"],
+            "offset": row["offset"],
+            "length": row["length"],
+            "line": row["number"],
+            "cursor": row["cursor"],
+            "time": iso(row["time_us"]),
+            "load_id": row["load_id"],
+            "text": row["text"],
+        }
     for row in fetch(
         connection,
         """
-        SELECT measure.line_id, sample.source_id, digest, sample."offset", sample.length, sample.at_us, measure.load_id,
+        SELECT sample.line_id, sample.source_id, digest, sample."offset", sample.length, sample.at_us, measure.load_id,
             sample.text
-        FROM (SELECT line_id, load_id, card_id, pid, at_us FROM measure
-              UNION SELECT line_id, load_id, NULL, NULL, NULL FROM runtime WHERE line_id IS NOT NULL
-              UNION SELECT line_id, load_id, NULL, NULL, NULL FROM profile_peak) AS measure
-        JOIN (
-            SELECT line_id, source_id, "offset", length, at_us, text FROM telemetry_row
-        ) AS sample USING (line_id)
+        FROM telemetry_row AS sample SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS line_id) AS cited USING (line_id)
+        LEFT JOIN (
+            SELECT line_id, load_id FROM measure
+            UNION SELECT line_id, load_id FROM runtime WHERE line_id IS NOT NULL
+            UNION SELECT line_id, load_id FROM profile_peak
+        ) AS measure USING (line_id)
         LEFT JOIN source USING (source_id)
         """,
+        [sorted(cited)],
     ):
-        if row["line_id"] in cited:
-            found[row["line_id"]] = {
-                "source": row["source_id"],
-                "digest": row["digest"],
-                "offset": row["offset"],
-                "length": row["length"],
-                "line": None,
-                "cursor": None,
-                "time": iso(row["at_us"]),
-                "load_id": row["load_id"],
-                "text": row["text"],
-            }
+        found[row["line_id"]] = {
+            "source": row["source_id"],
+            "digest": row["digest"],
+            "offset": row["offset"],
+            "length": row["length"],
+            "line": None,
+            "cursor": None,
+            "time": iso(row["at_us"]),
+            "load_id": row["load_id"],
+            "text": row["text"],
+        }
     return found

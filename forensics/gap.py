@@ -67,7 +67,7 @@ def explain_gap(
         _other_reading(connection, answer, gap, cited)
         _forecast_semantics(connection, answer, gap, items)
     if replay is not None and not fits:
-        answer["findings"].append(_unmatched(size, replay))
+        answer["findings"].append(_unmatched(size, replay) if replay["whole"] else _not_replayed())
     _counted_twice(connection, answer, len(cards), cited)
 
 
@@ -84,13 +84,16 @@ def _replay(
     for one in sums:
         one["difference_bytes"] = size - one["size_bytes"]
     span = COARSE if _coarse(size, bound) else 0
+    for one in sums:
+        one["tolerance_bytes"] += bound
     fits = [
         one
         for one in sums
-        if -one["tolerance_bytes"] - bound - span <= one["difference_bytes"] <= one["tolerance_bytes"] + bound
+        if one["whole"] and -one["tolerance_bytes"] - span <= one["difference_bytes"] <= one["tolerance_bytes"]
     ]
-    fits.sort(key=lambda one: (abs(one["difference_bytes"]) > one["tolerance_bytes"] + bound, one["rank"]))
+    fits.sort(key=lambda one: (abs(one["difference_bytes"]) > one["tolerance_bytes"], one["rank"]))
     shown = fits[0] if fits else sums[0]
+    whole = any(one["whole"] for one in sums)
     lines = _rows(
         connection,
         """
@@ -107,8 +110,9 @@ def _replay(
         "algorithm": shown["algorithm"],
         "about": shown["about"],
         "matches": bool(fits),
-        **_amount(shown["size_bytes"]),
-        "tolerance_bytes": shown["tolerance_bytes"] + bound,
+        "whole": whole,
+        **(_amount(shown["size_bytes"]) if whole else {"mib": None, "bytes": None}),
+        "tolerance_bytes": shown["tolerance_bytes"],
         **{
             status: [_line(row) for row in lines if row["status"] == status]
             for status in ("entered", "overwritten", "never_matched", "host")
@@ -237,16 +241,23 @@ def _other_reading(connection: duckdb.DuckDBPyConnection, answer: dict[str, Any]
         "The lines that the service read, in their order, and its version: replayed, only one reading gives the "
         "figure. Or the figure for each device: the readings differ by card."
     )
-    answer["gap"]["alternatives"].append({"reading": "overwritten", "items": others, **sums, "decided_by": decider})
+    unnamed = [] if any(one["kind"] == "kv_cache" for one in others) else ["kv_cache"]
+    answer["gap"]["alternatives"].append(
+        {"reading": "overwritten", "items": others, **sums, "unnamed": unnamed, "decided_by": decider}
+    )
     names = ", ".join(
         f"{one['part']} {(one['kind'] or 'forecast').replace('_', ' ')} {one['bytes'] / MIB:.2f}"
         + (f" on {one['device']}" if one["device"] else "")
         for one in others
     )
+    words = (
+        f"Another reading: lines that a later context overwrote ({names} MiB) come to "
+        f"{sums['named_bytes'] / GIB:.2f} GiB and leave {sums['unexplained_bytes'] / GIB:.2f}"
+    )
+    words += ", the target's cache on that card among it, which this log does not name" if unnamed else ""
     answer["findings"].append(
         _finding(
-            f"Another set of items fits about as well: lines that a later context overwrote ({names} MiB), "
-            f"{sums['named_bytes'] / GIB:.2f} GiB, leave {sums['unexplained_bytes'] / GIB:.2f} GiB. {decider}",
+            f"{words}. {decider}",
             "not established",
             sums["named_bytes"],
             [line for one in others for line in one["evidence"]],
@@ -338,6 +349,12 @@ def _unmatched(size: int, replay: Mapping[str, Any]) -> dict[str, Any]:
         "another version, read other lines, or tells of another load.",
         "not established",
         evidence=[line for row in replay["entered"] for line in row["evidence"]],
+    )
+
+
+def _not_replayed() -> dict[str, Any]:
+    return _finding(
+        "The report cannot be replayed: the lines of this load's weights are not in this log.", "not measured"
     )
 
 

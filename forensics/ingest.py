@@ -8,11 +8,12 @@ place or under another name; if it is gone, the old case stays until it is told 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from . import __version__
 from .case import Evidence, read_evidence
 from .casefile import Made, Was, is_leftover, made_from, write_case
 from .catalogue import Catalogue, load_catalogue
@@ -83,17 +84,17 @@ def ingest(
         tz_us = int(made.about["tz_us"] or 0)
     options = Options(skip=lambda path: path.absolute() == case or is_leftover(path.absolute(), case))
     if made.sources and _same_way(made, wanted, catalogue, tz_us):
-        now = {one.name: Was(one.digest.size, one.digest.root, ()) for one in digests(wanted, None, options)}
-        was = {name: Was(one.size, one.root, ()) for name, one in made.sources.items()}
+        now = {one.name: Was(one.digest.size, one.digest.root) for one in digests(wanted, None, options)}
+        was = {name: Was(one.size, one.root) for name, one in made.sources.items()}
         if now == was:
             return Ingested(case, written=False, sources=len(now))
     evidence = read_evidence(wanted, catalogue, tz_us=tz_us, on_progress=on_progress, options=options)
-    changes, moved = _compare(made.sources, evidence.sources)
+    changes, moved = _compare(made.sources, evidence)
     if moved:
         # What was rotated away comes before what took its place: that is the order it was written in.
         wanted = tuple(one for name in wanted for one in (*moved.get(name, ()), name))
         evidence = read_evidence(wanted, catalogue, tz_us=tz_us, on_progress=on_progress, options=options)
-        changes, _ = _compare(made.sources, evidence.sources)
+        changes, _ = _compare(made.sources, evidence)
     lost = [one for one in changes if one.what == "lost"]
     if lost and not forget:
         raise CaseError(
@@ -136,18 +137,24 @@ def _same_way(made: Made, inputs: Sequence[str], catalogue: Catalogue, tz_us: in
     return (
         made.is_current
         and made.inputs == tuple(inputs)
+        and made.about.get("program") == __version__
         and made.about.get("catalogue") == catalogue.digest
         and made.about.get("tz_us") == (None if tz_us is None else str(tz_us))
     )
 
 
-def _compare(before: Mapping[str, Was], sources: Sequence[Source]) -> tuple[list[Change], dict[str, tuple[str, ...]]]:
+def _compare(before: Mapping[str, Was], evidence: Evidence) -> tuple[list[Change], dict[str, tuple[str, ...]]]:
     """What became of each source, and files to read too because they hold bytes that are lost from their place."""
+    sources = evidence.sources
     now = {one.name: one for one in sources}
+    cursors = {one.line.cursor for one in evidence.ownership.owned}
     changes: list[Change] = []
     moved: dict[str, tuple[str, ...]] = {}
     for name, was in before.items():
         source = now.get(name)
+        if was.cursors is not None:
+            changes.extend(_of_journal(name, was, was.cursors - cursors, source))
+            continue
         if source is not None and _begins_with(source, was):
             if source.digest.size > was.size:
                 changes.append(Change(name, "grown", f"grew by {source.digest.size - was.size} bytes"))
@@ -168,6 +175,17 @@ def _compare(before: Mapping[str, Was], sources: Sequence[Source]) -> tuple[list
         if name not in before and before
     )
     return changes, moved
+
+
+def _of_journal(name: str, was: Was, missing: frozenset[str | None], source: Source | None) -> Iterator[Change]:
+    """What became of a native journal: its entries may have gone to another file, and that is no loss."""
+    if missing:
+        lines = f"{len(missing)} of the lines that were read from it"
+        yield Change(name, "lost", f"has lost {lines}: journals are vacuumed by age and size")
+    elif source is None:
+        yield Change(name, "moved", "was rotated: all lines that were read from it are in other journals")
+    elif source.digest.root != was.root:
+        yield Change(name, "grown", f"was written to: it has {source.digest.size} bytes")
 
 
 def _how_lost(source: Source | None, was: Was) -> str:

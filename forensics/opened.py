@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import duckdb
 from dateutil import parser as dates
 from dateutil import tz as zones
 
+from . import __version__
 from .case import read_evidence, store
 from .casefile import attach_case
 from .catalogue import Catalogue, Files
 from .errors import UsageError
 from .moment import add_moment
-from .question import Question, install, load_questions, needed
+from .question import Asked, Question, load_questions
 from .records import Named, Problem, Source
 from .window import Window
 
@@ -45,6 +47,10 @@ class Opened:
     notes: tuple[str, ...] = ()
     read_with: Catalogue | None = None
 
+    def prepare(self, text: str) -> None:
+        """Install the questions that a text names, before a transaction that may not."""
+        cast("Asked", self.connection).prepare(text)
+
     @cached_property
     def catalogue(self) -> Catalogue:
         """The programs and patterns; to read them takes a moment, and not every command wants them."""
@@ -64,7 +70,6 @@ def open_inputs(
     at_us: int | None = None,
     patterns: Sequence[Path] = (),
     on_progress: Callable[[int, int], None] | None = None,
-    only: str | None = None,
 ) -> Opened:
     """Read inputs into a case in memory.
 
@@ -74,7 +79,6 @@ def open_inputs(
         at_us: A moment that is asked for.
         patterns: Pattern files of the user.
         on_progress: Called with bytes read and bytes in all.
-        only: Questions to install, by name, with those they rest on; all if None.
 
     Raises:
         UsageError: None of them could be read.
@@ -87,21 +91,20 @@ def open_inputs(
         raise UsageError(f"{given}: there is no file in it; give a server's log or journal, and telemetry")
     errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
     if found.sources and len(errors) == len(found.sources):
-        raise UsageError("none of the inputs could be read: " + "; ".join(problems(errors)))
+        raise UsageError("\n".join([*problems(errors), "none of the inputs could be read"]))
     connection = duckdb.connect()
     store(found, connection)
-    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)), only)
+    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)))
     opened.read_with = catalogue
     return opened
 
 
-def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) -> Opened:
+def open_case(path: Path, *, at_us: int | None = None) -> Opened:
     """Open a case file for reading.
 
     Args:
         path: The file.
         at_us: A moment that is asked for.
-        only: A query: the questions that it does not name are left out, which takes less time.
 
     Raises:
         CaseError: It is not a case of this program and version.
@@ -112,9 +115,9 @@ def open_case(path: Path, *, at_us: int | None = None, only: str | None = None) 
     about = dict(connection.execute("SELECT name, value FROM about").fetchall())
     files = Files.installed(texts=patterns)
     notes: tuple[str, ...] = ()
-    if about.get("catalogue") != files.digest:
-        notes = (f"{path}: read with other patterns than this program has; forensics ingest --case {path} renews it",)
-    return _ready(connection, files, at_us, notes, only)
+    if (about.get("program"), about.get("catalogue")) != (__version__, files.digest):
+        notes = (f"{path}: read by another forensics than this one; forensics ingest --case {path} renews it",)
+    return _ready(connection, files, at_us, notes)
 
 
 def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[str]:
@@ -129,20 +132,20 @@ def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[
     return [f"{one.source}: {one.what}. {one.remedy}".rstrip() for one in (*told, *others)]
 
 
-def _ready(
-    connection: duckdb.DuckDBPyConnection,
-    files: Files,
-    at_us: int | None,
-    notes: tuple[str, ...],
-    only: str | None = None,
-) -> Opened:
-    connection.execute("SET TimeZone = 'UTC'")
+def _ready(connection: duckdb.DuckDBPyConnection, files: Files, at_us: int | None, notes: tuple[str, ...]) -> Opened:
     questions = load_questions()
-    text = None if only is None else f"{only} measured_at" if at_us is not None else only
-    install(connection, questions if text is None else needed(questions, text))
+    return Opened(ready(connection, questions, at_us), files, questions, notes)
+
+
+def ready(
+    connection: duckdb.DuckDBPyConnection, questions: Sequence[Question], at_us: int | None
+) -> duckdb.DuckDBPyConnection:
+    """A connection to a case that answers questions by name, at a moment if one is asked for."""
+    connection.execute("SET TimeZone = 'UTC'")
+    asked = cast("duckdb.DuckDBPyConnection", Asked(connection, questions))
     if at_us is not None:
-        add_moment(connection, at_us)
-    return Opened(connection, files, questions, notes)
+        add_moment(asked, at_us)
+    return asked
 
 
 def chosen_loads(
@@ -176,15 +179,23 @@ def chosen_loads(
         if not found:
             raise UsageError(f"--load {wanted}: no such load; the evidence shows: {known}")
     if unit is not None:
-        units = [
-            row[0] for row in connection.execute("SELECT DISTINCT unit FROM line WHERE unit IS NOT NULL").fetchall()
-        ]
-        if unit not in units and f"{unit}.service" in units:
-            unit = f"{unit}.service"
-        if unit not in units:
-            raise UsageError(f"--unit {unit}: no such unit; the evidence shows: {', '.join(sorted(units)) or 'none'}")
+        unit = known_unit(connection, unit)
         found = [row for row in found if row[4] == unit]
     return [row[0] for row in found if window is None or window.touches(row[5], row[6])]
+
+
+def known_unit(connection: duckdb.DuckDBPyConnection, unit: str) -> str:
+    """A unit by the name that a person types: without its suffix it is a service.
+
+    Raises:
+        UsageError: The evidence does not show it.
+    """
+    rows = connection.execute("SELECT DISTINCT unit FROM line WHERE unit IS NOT NULL ORDER BY unit").fetchall()
+    units = [row[0] for row in rows]
+    for name in (unit, f"{unit}.service"):
+        if name in units:
+            return name
+    raise UsageError(f"--unit {unit}: no such unit; the evidence shows: {', '.join(units) or 'none'}")
 
 
 def parse_window(around: str | None, since: str | None, until: str | None) -> Window | None:

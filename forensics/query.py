@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 
 from .errors import QuestionError
+from .opened import Opened
 from .question import Question
 
 __all__ = ["Limits", "Result", "lock", "run_query"]
@@ -55,6 +56,8 @@ class Result:
     types: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     more: bool = False
+    ordered: bool = False
+    """Whether the query says in which order its rows come."""
 
     @property
     def loads(self) -> int:
@@ -83,18 +86,12 @@ def lock(connection: duckdb.DuckDBPyConnection, limits: Limits | None = None) ->
         connection.execute(setting)
 
 
-def run_query(
-    connection: duckdb.DuckDBPyConnection,
-    text: str,
-    questions: list[Question],
-    limits: Limits | None = None,
-) -> Result:
+def run_query(opened: Opened, text: str, limits: Limits | None = None) -> Result:
     """Run a question by its name, or one SELECT.
 
     Args:
-        connection: A locked connection.
-        text: Name of a table or view, or SQL.
-        questions: The documented questions of the case, whose macros may be called.
+        opened: A case whose connection is locked.
+        text: Name of a table or view, a macro with what it is asked, or SQL.
         limits: Bounds.
 
     Raises:
@@ -103,7 +100,11 @@ def run_query(
     limits = limits or Limits()
     if re.fullmatch(r"\s*\w+\s*", text):
         text = f'FROM "{text.strip()}"'
-    _check(connection, text, questions)
+    elif re.match(r"\s*(?!(?:select|values)\b)\w+\s*\(", text, re.IGNORECASE):
+        text = f"FROM {text}"  # a macro, with what it is asked
+    connection = opened.connection
+    ordered = _check(connection, text, opened.questions)
+    opened.prepare(text)
     timer = threading.Timer(limits.seconds_s, connection.interrupt)
     try:
         connection.execute("BEGIN TRANSACTION READ ONLY")
@@ -124,7 +125,7 @@ def run_query(
         timer.cancel()
         timer.join()
         _roll_back(connection)
-    return Result(names, types, tuple(rows[: limits.rows]), len(rows) > limits.rows)
+    return Result(names, types, tuple(rows[: limits.rows]), len(rows) > limits.rows, ordered)
 
 
 def _roll_back(connection: duckdb.DuckDBPyConnection) -> None:
@@ -134,8 +135,11 @@ def _roll_back(connection: duckdb.DuckDBPyConnection) -> None:
         return  # there was nothing to end: the query failed before it began
 
 
-def _check(connection: duckdb.DuckDBPyConnection, text: str, questions: list[Question]) -> None:
+def _check(connection: duckdb.DuckDBPyConnection, text: str, questions: list[Question]) -> bool:
     """Refuse whatever is not one SELECT over tables, views and functions that read.
+
+    Returns:
+        Whether it says in which order its rows come.
 
     Raises:
         QuestionError: It is refused; the message says what for.
@@ -168,6 +172,8 @@ def _check(connection: duckdb.DuckDBPyConnection, text: str, questions: list[Que
                 raise QuestionError(f"{name}() cannot be asked: it does not read the case")
         elif name in REFUSED:
             raise QuestionError(f"{name}() cannot be asked: it does not read the case")
+    modifiers = tree["statements"][0]["node"].get("modifiers", ())
+    return any(one.get("type") == "ORDER_MODIFIER" for one in modifiers)
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -65,12 +66,20 @@ def _table(result: Result) -> Table:
         )
     last: Any = None
     where = result.columns.index("load_id") if result.loads > 1 else None
-    for row in result.rows:
+    for row in result.rows if where is None or result.ordered else _grouped(result.rows, where):
         if where is not None and last is not None and row[where] != last:
-            table.add_section()
-        last = row[where] if where is not None else None
+            table.add_row()
+        last = None if where is None else row[where]
         table.add_row(*(for_terminal(_short(value)) for value in row))
     return table
+
+
+def _grouped(rows: Sequence[tuple[Any, ...]], where: int) -> list[tuple[Any, ...]]:
+    """Rows of one load together, in the order in which the loads come first."""
+    groups: dict[Any, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        groups.setdefault(row[where], []).append(row)
+    return [row for group in groups.values() for row in group]
 
 
 def _short(value: Any) -> str:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 import duckdb
 
 from .errors import QuestionError
 
-__all__ = ["Question", "check_header", "install", "load_questions", "needed", "parse_question"]
+__all__ = ["Asked", "Question", "check_header", "install", "load_questions", "parse_question"]
 
 
 @dataclass(frozen=True)
@@ -154,25 +155,49 @@ def _mentions(questions: Sequence[Question]) -> dict[str, list[str]]:
     }
 
 
-def needed(questions: Sequence[Question], text: str) -> list[Question]:
-    """Those questions that a text names, with all that they mention in turn: a query needs no others."""
-    if re.search(r"\b(show|duckdb_\w+|information_schema)\b", text, re.IGNORECASE):
-        return list(questions)
-    mentions = _mentions(questions)
-    waiting = [name for name in mentions if re.search(rf"\b{name}\b", text, re.IGNORECASE)]
-    found: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting.extend(mentions[name])
-    return [one for one in questions if one.name in found]
+class Asked:
+    """A connection that installs each question when it is first named: all of them take longer than most answers.
+
+    Everything else is the connection's own.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> None:
+        self._connection = connection
+        self._waiting = {one.name: one for one in questions}
+        self._mentions = _mentions(questions)
+
+    def execute(self, query: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
+        """Install what the query names, and run it."""
+        self.prepare(query)
+        return self._connection.execute(query, parameters)
+
+    def prepare(self, text: str) -> None:
+        """Install what a text names, and what that names in turn; all where it asks what there is."""
+        if not self._waiting:
+            return
+        if re.search(r"\b(show|duckdb_\w+|information_schema)\b", text, re.IGNORECASE):
+            names = list(self._waiting)
+        else:
+            words = set(re.findall(r"\w+", text.lower()))
+            names = [name for name in self._waiting if name in words]
+        found: dict[str, Question] = {}
+        while names:
+            name = names.pop()
+            if name in self._waiting:
+                found[name] = self._waiting.pop(name)
+                names.extend(self._mentions[name])
+        if found:
+            install(self._connection, list(found.values()))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
 
 
 def _definition(question: Question) -> str:
     if question.parameters is None:
         return f'CREATE OR REPLACE VIEW "{question.name}" AS {question.sql}'
-    inside = ", ".join(f"{name} {kind}" for name, kind in question.parameters)
+    # Without their types: a parameter that has one takes no text where it wants a time.
+    inside = ", ".join(name for name, _ in question.parameters)
     return f'CREATE OR REPLACE MACRO "{question.name}"({inside}) AS TABLE {question.sql}'
 
 

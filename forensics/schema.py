@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
@@ -13,9 +14,6 @@ from .events import EVENT_TYPES, Event
 from .rows import ROW_TYPES, Row
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "arrow_table", "ddl"]
-
-SCHEMA_VERSION = 2
-"""Raised whenever a table changes: a case of another version is read again, never guessed at."""
 
 OWNER_COLUMNS: dict[str, tuple[str, bool, str]] = {
     "line_id": ("VARCHAR", False, "Line the event was read from."),
@@ -80,6 +78,12 @@ def _tables() -> dict[str, tuple[str, list[Column]]]:
 
 TABLES: dict[str, tuple[str, list[Column]]] = _tables()
 """Meaning and columns of every table by name."""
+
+
+SCHEMA_VERSION: str = hashlib.sha256(
+    repr([(name, [(one.name, one.sql) for one in columns]) for name, (_, columns) in TABLES.items()]).encode()
+).hexdigest()[:8]
+"""Made of the tables themselves: a case with others is read again, never guessed at."""
 
 
 def ddl(*, comments: bool = True) -> str:

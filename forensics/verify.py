@@ -22,11 +22,11 @@ from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
 from .document import Document, label, mapping, maps, model_name, number, size, texts
 from .errors import ForensicsError, UsageError
-from .explain import NEEDS, SCHEMA, document, iso
-from .moment import add_moment
+from .explain import SCHEMA, document, iso
+from .opened import ready
 from .printing import parse_self_report
 from .provenance import Asked, asked_of, provenance, sources_of
-from .question import install, load_questions, needed
+from .question import load_questions
 from .records import Named
 from .report_json import render_json
 from .safe import original
@@ -154,12 +154,9 @@ def _named(found: Found, scratch: Path) -> Named:
 def _made(asked: Asked, catalogue: Catalogue, inputs: Sequence[Named]) -> dict[str, Any]:
     if asked.moment not in {"last", "ready", "asleep", "at"}:
         raise UsageError(f"the report was asked for at {asked.moment!r}, which is no moment")
-    connection = duckdb.connect()
-    store(read_evidence(inputs, catalogue, tz_us=asked.tz_us), connection)
-    connection.execute("SET TimeZone = 'UTC'")
-    install(connection, needed(load_questions(), f"{NEEDS} telemetry_row measured_at"))
-    if asked.at_us is not None:
-        add_moment(connection, asked.at_us)
+    made_of = duckdb.connect()
+    store(read_evidence(inputs, catalogue, tz_us=asked.tz_us), made_of)
+    connection = ready(made_of, load_questions(), asked.at_us)
     found = document(
         connection,
         catalogue,

@@ -1,7 +1,8 @@
 -- What a last-value-wins report lacks because a later context printed the same component, device and kind.
 --
 -- Where the later context's lines are in the log the rows are what they replaced (self_report_gap). Where only its forecast
--- is, the rows assume that it printed a cache and a compute line on the target's last card, as a recorded MTP load did.
+-- is, the rows assume that it printed a cache and a compute line on the target's last card, as a recorded MTP load did; a
+-- target's cache that the log does not print has no row.
 -- What no line of the report's pattern names stands beside it: the vision tower, allocated or forecast.
 --
 -- load_id      VARCHAR  The load.
@@ -26,10 +27,10 @@ forecasts AS (
         AND (load_id, part) NOT IN (SELECT (load_id, part) FROM item WHERE mark = 'counted')
 ),
 last_card AS (
-    SELECT ledger.load_id, arg_max(ledger.device, line.ordinal) AS device
+    SELECT ledger.load_id, arg_max(ledger.device, (ledger.kind = 'weights', line.ordinal)) AS device
     FROM vram_ledger AS ledger
     JOIN line ON line.line_id = split_part(ledger.lines, ' ', 1)
-    WHERE ledger.part = 'target' AND ledger.kind = 'weights' AND ledger.place = 'card'
+    WHERE ledger.part = 'target' AND ledger.kind IN ('weights', 'compute') AND ledger.place = 'card'
     GROUP BY ledger.load_id
 ),
 assumed AS (

@@ -7,6 +7,7 @@
 -- size_bytes       BIGINT   Its figure.
 -- tolerance_bytes  BIGINT   How far a report that it made may be from that figure.
 -- lines            BIGINT   Lines that entered.
+-- whole            BOOLEAN  Whether weights are among them, or it needs none: without their lines there is nothing to compare.
 WITH known (algorithm, rank, about) AS (
     VALUES
     ('last_value_wins', 1,
@@ -25,7 +26,8 @@ SELECT
     known.rank,
     sum(replay.size_bytes)::BIGINT AS size_bytes,
     sum(replay.tolerance_bytes)::BIGINT AS tolerance_bytes,
-    count(*) AS lines
+    count(*) AS lines,
+    bool_or(replay.kind = 'weights' OR replay.algorithm IN ('forecast', 'file_size')) AS whole
 FROM self_report_replay AS replay
 JOIN known USING (algorithm)
 WHERE replay.status = 'entered'

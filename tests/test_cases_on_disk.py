@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from journal_writer import journal
 
 from forensics.casefile import attach_case, made_from, read_seal
 from forensics.errors import CaseError, UsageError
@@ -168,6 +169,28 @@ def test_a_rotated_log_is_found_beside_the_new_one(tmp_path: Path, pack: bool) -
     assert made_from(case).inputs == (str(name), str(log))
 
 
+def written(path: Path, *lines: str) -> None:
+    """A native journal with these lines of one process."""
+    fields = [b"_PID=7", b"_SYSTEMD_UNIT=llm.service", b"_SYSTEMD_INVOCATION_ID=" + b"7" * 32, b"_TRANSPORT=stdout"]
+    entries = [
+        (number, number * 1_000_000, [b"MESSAGE=" + line.encode(), *fields]) for number, line in enumerate(lines, 1)
+    ]
+    path.write_bytes(journal(entries, state=1))
+
+
+def test_a_native_journal_grows_in_place_and_is_known_by_its_entries(tmp_path: Path) -> None:
+    log, case = tmp_path / "system.journal", tmp_path / "c.case"
+    lines = LOG.splitlines()
+    written(log, *lines)
+    ingest([str(log)], case)
+    written(log, *lines, "5.00.000.000 I srv    load_model: more")
+    assert [one.what for one in ingest([], case).changes] == ["grown"]
+    assert amounts(case) == [A]
+    written(log, lines[0])
+    with pytest.raises(CaseError, match="has lost 3 of the lines that were read from it: journals are vacuumed"):
+        ingest([], case)
+
+
 def test_a_log_and_its_copy_are_read_once(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_text(LOG)
     (tmp_path / "copy.log").write_text(LOG)
@@ -234,10 +257,12 @@ def test_a_case_of_another_version_is_named_and_read_again_by_ingest(
 ) -> None:
     (tmp_path / "server.log").write_text(LOG)
     case = tmp_path / "c.case"
-    monkeypatch.setattr("forensics.casefile.SCHEMA_VERSION", 1)
+    monkeypatch.setattr("forensics.casefile.SCHEMA_VERSION", "01234567")
     ingest([str(tmp_path / "server.log")], case)
     monkeypatch.undo()
-    with pytest.raises(CaseError, match=r"written by an older version of forensics \(tables 1, this one has \d+\)"):
+    with pytest.raises(
+        CaseError, match=r"written by another version of forensics \(tables 01234567, this one has \w+\)"
+    ):
         open_case(case)
     assert ingest([], case).written
     assert amounts(case) == [A]

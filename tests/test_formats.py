@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from forensics.catalogue import load_catalogue
 from forensics.cli import app
 from forensics.errors import CatalogueError
-from forensics.formats import explain_line, lint, run_samples
 from forensics.opened import open_inputs
+from forensics.pattern_checks import explain_line, lint, run_samples
 
 ADDED = """
 program = "llama.cpp"

@@ -135,9 +135,9 @@ def test_what_is_no_question_to_the_case_is_refused(opened: Opened, case: Path, 
     before = sorted((one.name, one.stat().st_mtime_ns) for one in case.parent.iterdir())
     text = escape.replace("{case}", str(case).replace("'", "''")).replace("{folder}", str(case.parent))
     with pytest.raises(QuestionError):
-        run_query(opened.connection, text, opened.questions)
+        run_query(opened, text)
     assert sorted((one.name, one.stat().st_mtime_ns) for one in case.parent.iterdir()) == before
-    assert len(run_query(opened.connection, "load", opened.questions).rows) == 2
+    assert len(run_query(opened, "load").rows) == 2
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_the_lock_alone_holds_without_the_look_at_the_statement(opened: Opened, 
     ],
 )
 def test_questions_are_answered(opened: Opened, question: str) -> None:
-    assert run_query(opened.connection, question, opened.questions).columns
+    assert run_query(opened, question).columns
 
 
 @pytest.mark.parametrize(
@@ -195,9 +195,9 @@ def test_questions_are_answered(opened: Opened, question: str) -> None:
 def test_what_does_not_end_is_stopped(opened: Opened, endless: str) -> None:
     begun = time.monotonic()
     with pytest.raises(QuestionError, match=r"stopped after 0.5 s|needs more than"):
-        run_query(opened.connection, endless, opened.questions, Limits(seconds_s=0.5))
+        run_query(opened, endless, Limits(seconds_s=0.5))
     assert time.monotonic() - begun < 20
-    assert run_query(opened.connection, "SELECT 1", opened.questions).rows == ((1,),)
+    assert run_query(opened, "SELECT 1").rows == ((1,),)
 
 
 def test_a_query_that_takes_too_much_memory_is_stopped(case: Path) -> None:
@@ -205,11 +205,11 @@ def test_a_query_that_takes_too_much_memory_is_stopped(case: Path) -> None:
     limits = Limits(memory_bytes=32 << 20)
     lock(opened.connection, limits)
     with pytest.raises(QuestionError, match="needs more than 32 MiB"):
-        run_query(opened.connection, "SELECT list(range) FROM range(100000000)", opened.questions, limits)
+        run_query(opened, "SELECT list(range) FROM range(100000000)", limits)
 
 
 def test_rows_are_capped_with_a_notice(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
-    result = run_query(opened.connection, "SELECT * FROM range(1000000000)", opened.questions, Limits(rows=3))
+    result = run_query(opened, "SELECT * FROM range(1000000000)", Limits(rows=3))
     assert (result.rows, result.more) == (((0,), (1,), (2,)), True)
     print_result(result, "csv")
     printed = capsys.readouterr()

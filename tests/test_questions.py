@@ -17,7 +17,7 @@ NAMES = [question.name for question in QUESTIONS]
 def empty() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute(ddl())
-    install(connection, QUESTIONS)
+    install(connection, QUESTIONS, comments=True)
     return connection
 
 
@@ -28,13 +28,17 @@ def test_a_header_names_the_columns_that_the_view_has(question: Question, empty:
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=NAMES)
 def test_a_view_says_what_one_row_is(question: Question, empty: duckdb.DuckDBPyConnection) -> None:
-    sql = "SELECT comment FROM duckdb_views() WHERE view_name = ?"
+    sql = (
+        "SELECT comment FROM duckdb_views() WHERE view_name = $1 "
+        "UNION ALL SELECT comment FROM duckdb_functions() WHERE function_name = $1 AND function_type = 'table_macro'"
+    )
     assert empty.execute(sql, [question.name]).fetchone() == (f"{question.summary} {question.caveats}".strip(),)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=NAMES)
 def test_a_question_without_rows_is_no_error(question: Question, empty: duckdb.DuckDBPyConnection) -> None:
-    assert empty.execute(f'SELECT * FROM "{question.name}"').fetchall() == []
+    rows = empty.execute(f"SELECT * FROM {question.call}").fetchall()
+    assert bool(rows) == (question.name == "soak_rules")  # rules stand in the question itself
 
 
 def test_a_header_that_lies_is_told_column_by_column(empty: duckdb.DuckDBPyConnection) -> None:

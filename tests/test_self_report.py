@@ -228,6 +228,24 @@ def test_the_incident_leaves_7_87_gib_of_which_7_57_can_be_named_in_two_ways(tmp
     }
 
 
+def test_a_log_without_the_weights_lines_replays_nothing_and_still_shows_both_readings(tmp_path: Path) -> None:
+    lines = [line for line in INCIDENT.splitlines() if "model buffer" not in line and "KV buffer" not in line]
+    connection = opened(
+        tmp_path,
+        server_log=journal(4711, 0, *lines),
+        apps_csv=holders_csv((20, 0, 4711, 16000), (20, 1, 4711, 17167)),
+        gpu_csv=cards_csv((-1, 0, 0), (-1, 1, 0), (20, 0, 16010), (20, 1, 17180)),
+    )
+    load = explained(connection, 24.52 * 1024, 5.12)
+    assert (load["self_report"]["replay"]["matches"], load["self_report"]["replay"]["bytes"]) == (False, None)
+    assert ("not measured", "The report cannot be replayed: the lines of this load's weights are not in this log.") in (
+        claims(load)
+    )
+    (other,) = load["gap"]["alternatives"]
+    assert other["unnamed"] == ["kv_cache"]
+    assert sorted(one["part"] for one in other["items"]) == ["target", "vision"]
+
+
 def test_a_forecast_read_as_one_cards_share_cannot_fit_beside_the_rest(tmp_path: Path) -> None:
     load = incident(tmp_path)
     (claim,) = [claim for _, claim in claims(load) if claim.startswith("If the forecast")]

@@ -50,11 +50,16 @@ IPV4 = re.compile(
     r"(?<![\w.-])(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?![\w-]|\.\d)"
 )
 NOT_AN_ADDRESS = re.compile(r"(?i)(?:version|ver|v|driver|release|build|cuda|nccl|cudnn|torch)[ :=-]*$")
+CLOCK = re.compile(r" [A-Z] ")
+"""A level behind it: four numbers that are a program's own clock."""
+ENVELOPE = re.compile(r".{0,200}?(?:\]: |: |\| | [FP] )")
+"""What a collector puts before a line."""
 IPV6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:.])")
 MAC = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![\w:])")
 
 PATH = re.compile(
-    r"(?P<quote>['\"])(?P<quoted>(?:~|/[\w.@+~-][^'\"\n/]*)?(?:/[^'\"\n/]+)+)(?P=quote)"
+    # In quotes a path may hold blanks; what goes on with an option or another path is a command.
+    r"(?P<quote>['\"])(?P<quoted>~?(?:/(?:[^'\"\n/ ]|[ ](?![-/]))+)+)(?P=quote)"
     r"|(?<![\w/.<~-])(?P<bare>~?(?:/[\w.@+=%~,-]+){2,})"
 )
 URL_HOST = re.compile(r"(?P<keep>[a-z]{2,10}://(?:[^\s/@]*@)?)(?P<host>[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*)")
@@ -159,11 +164,16 @@ class Anonymizer:
 
     def line(self, text: str) -> str:
         """One line: its prefix stays as it is."""
-        message = self.prefix(text) if self.prefix is not None else None
-        if message is None or not text.endswith(message):
+        begin = 0
+        for start in (0, *(found.end() for found in ENVELOPE.finditer(text[:400]))):
+            message = self.prefix(text[start:]) if self.prefix is not None else None
+            if message is not None and message != text[start:] and text.endswith(message):
+                begin = start
+                break
+        else:
             return self.text(text)
-        kept = text[: len(text) - len(message)]
-        return self._named(kept) + self.text(message)
+        kept = text[begin : len(text) - len(message)]
+        return self.text(text[:begin]) + self._named(kept) + self.text(message)
 
     def text(self, text: str) -> str:
         """A text without what names people and machines."""
@@ -212,12 +222,16 @@ class Anonymizer:
     def _kept(self, piece: str, is_last: bool) -> bool:
         if piece in KNOWN or re.fullmatch(r"python[\d.]*|card\d+|nvidia\w*|GPU-[\w-]+", piece):
             return True
-        return is_last and (MODEL.search(piece) is not None or any(one.search(piece) for one in self.programs))
+        if any(one.search(piece.removeprefix(".")) for one in self.programs):
+            return True
+        return is_last and MODEL.search(piece) is not None
 
     def _ipv4(self, found: re.Match[str]) -> str:
         text = found[0]
         before = found.string[max(0, found.start() - 12) : found.start()]
         address = ipaddress.IPv4Address(text)
+        if CLOCK.match(found.string, found.end()):
+            return text
         if address.is_loopback or address.is_unspecified or NOT_AN_ADDRESS.search(before):
             return text
         number = int(self.digest(text, 8), 16)

@@ -49,7 +49,7 @@ CARDS = (
 )
 HOLDERS = "timestamp,gpu_uuid,pid,process_name,used_gpu_memory"
 
-UNIT_NAME = re.compile(r"[\w@:.\\-]+")
+UNIT_NAME = re.compile(r"[\w@:.\\][\w@:.\\-]*")
 PORT = re.compile(r"(?:^|\s)(?:--port|-port|--listen|-l|-p)(?:\s+|=)(?:[\w.\[\]*-]*:)?(\d{2,5})\b")
 ADDRESS = re.compile(r"\b[A-Z_]*(?:HOST|ADDR|LISTEN|PORT)=\"?(?:\w+://)?(?:[\w.\[\]*-]*:)?(\d{2,5})\b")
 

@@ -36,11 +36,7 @@ def capture_command(
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0, max=3600, help="How long to sample the cards.")] = 5.0,
     anonymize: Annotated[
-        bool,
-        typer.Option(
-            "--anonymize",
-            help="Replace names, secrets; owners may change.",
-        ),
+        bool, typer.Option("--anonymize", help="Replace users, hosts, addresses, paths and secrets; numbers stay.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:

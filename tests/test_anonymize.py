@@ -57,6 +57,9 @@ def test_what_names_people_and_machines_is_gone(line: str, gone: list[str]) -> N
     [
         "0.04.171.371 I load_tensors:        CUDA0 model buffer size =  6742.14 MiB",
         "12.34.123.123 I srv  llama_server: model loaded",
+        "2026-09-18T08:05:27+00:00 gpubox llama-server[4700]: [41001] 0.27.193.228 I sched_reserve: reserving",
+        'msg="starting llama-server" cmd="/usr/lib/ollama/llama-server --port 41207 --host 127.0.0.1 -c 262144 -np 1"',
+        '{"log":"[41001] 0.27.193.228 I sched_reserve: reserving ...\\n","stream":"stderr"}',
         "print_info: EOS token        = 151645 '<|im_end|>'",
         "srv  llama_server: listening on http://127.0.0.1:8080",
         "using device CUDA0 (NVIDIA H200) (0000:00:06.0) - 142627 MiB free",
@@ -165,21 +168,7 @@ def explained(folder: Path) -> dict[str, Any]:
     return dict(json.loads(render_json(document(connection, CATALOGUE))))
 
 
-OTHERWISE_OWNED = {"incident-vram-gap", "relayed-runners", "spec-refutation-router"}
-"""Fixtures in which a server names the models it starts, and the replaced names lead to other owners: a known flaw."""
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(
-            one,
-            id=one.name,
-            marks=[pytest.mark.xfail(strict=True, raises=AssertionError)] if one.name in OTHERWISE_OWNED else [],
-        )
-        for one in FIXTURES
-    ],
-)
+@pytest.mark.parametrize("case", FIXTURES, ids=[one.name for one in FIXTURES])
 def test_an_anonymized_case_has_the_same_numbers_and_owners(case: Path, tmp_path: Path) -> None:
     names = Anonymizer(b"key", (), PROGRAMS, line_prefix(CATALOGUE))
     for folder in ("before", "after"):

@@ -161,8 +161,8 @@ def _across() -> Spec:
 
 # -- over time --------------------------------------------------------------------------------------------------------
 
-LEFT = 46
-"""Pixels for the labels of the vertical axis, in all charts over time: so they share their times."""
+LEFT, RIGHT = 46, 24
+"""Pixels beside the plot, in all charts over time: so they share their times."""
 
 
 def _time_axis(span: tuple[int, int], width: int, title: str = "UTC") -> Spec:
@@ -245,10 +245,10 @@ def _memory(
             }
         )
     return {
-        "width": width,
-        "height": 220 if width > 500 else 180,
-        "autosize": {"type": "fit", "contains": "padding"},
-        "padding": {"left": 0, "right": 14, "top": 6, "bottom": 2},
+        "width": width - LEFT - RIGHT,
+        "height": 180 if width > 500 else 150,
+        "autosize": "none",
+        "padding": {"left": LEFT, "right": RIGHT, "top": 8, "bottom": 36},
         "layer": layers,
     }
 
@@ -302,9 +302,9 @@ def _lanes(span: tuple[int, int], lanes: Lanes, places: Mapping[str, str], numbe
                 numbers.append({"at": middle, "row": row, "label": str(life.number)})
     y: Spec = {"field": "row", "type": "ordinal", "axis": None, "scale": {"paddingInner": 0, "paddingOuter": 0}}
     return {
-        "width": width - LEFT - 14,
-        "height": {"step": LANE},
-        "padding": {"left": LEFT, "right": 14, "top": 2, "bottom": 2},
+        "width": width - LEFT - RIGHT,
+        "height": {"step": LANE + 8 * numbered},
+        "padding": {"left": LEFT, "right": RIGHT, "top": 2, "bottom": 2},
         "layer": [
             {
                 "data": {"values": texts(blocks)},
@@ -325,7 +325,7 @@ def _lanes(span: tuple[int, int], lanes: Lanes, places: Mapping[str, str], numbe
             },
             {
                 "data": {"values": texts(numbers)},
-                "mark": {"type": "text", "yOffset": 8, "fontSize": 11, "color": "var(--on)", "aria": False},
+                "mark": {"type": "text", "yOffset": 23, "fontSize": 10, "color": "var(--soft)", "aria": False},
                 "encoding": {"x": _time(span, width), "y": y, "text": {"field": "label"}},
             },
         ],
@@ -378,10 +378,10 @@ def _acceptance(span: tuple[int, int], points: Sequence[Accepted], places: Mappi
             }
         )
     return {
-        "width": width,
-        "height": 150,
-        "autosize": {"type": "fit", "contains": "padding"},
-        "padding": {"left": 0, "right": 14, "top": 6, "bottom": 2},
+        "width": width - LEFT - RIGHT,
+        "height": 110,
+        "autosize": "none",
+        "padding": {"left": LEFT, "right": RIGHT, "top": 8, "bottom": 36},
         "layer": layers,
     }
 

@@ -99,7 +99,10 @@ def over_time(connection: duckdb.DuckDBPyConnection) -> OverTime:
     accepted = [
         Accepted(*row)
         for row in connection.execute(
-            "SELECT load_id, at_us, accepted, drafted, ratio, covers, line_id FROM acceptance_over_time"
+            """
+            SELECT load_id, at_us, accepted, drafted, coalesce(ratio, printed_ratio), covers, line_id FROM draft_samples
+            WHERE at_us IS NOT NULL AND coalesce(ratio, printed_ratio) IS NOT NULL
+            """
         ).fetchall()
     ]
     models = dict(connection.execute("SELECT load_id, coalesce(label, model, 'unknown model') FROM loads").fetchall())

@@ -311,7 +311,8 @@ def test_a_probe_is_a_path_ports_and_what_it_answers(probe: str) -> None:
     text = (
         'program = "p"\ntitle = "p"\n'
         f"[[probe]]\n{probe}\n"
-        '[[pattern]]\nname = "a"\nconst = { what = "a" }\ncontains = "x"\nregex = "^x$"\n[[pattern.sample]]\nline = "x"\n'
+        '[[pattern]]\nname = "a"\nconst = { what = "a" }\ncontains = "x"\nregex = "^x$"\n'
+        '[[pattern.sample]]\nline = "x"\n'
     )
     with pytest.raises(CatalogueError, match="probe"):
         load_programs([("p.toml", text)])

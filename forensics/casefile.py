@@ -262,7 +262,7 @@ def made_from(path: Path) -> Made:
         _attach(connection, path)
         try:
             inputs = connection.execute(f"SELECT path FROM {CASE}.input ORDER BY number").fetchall()
-            patterns = connection.execute(f"SELECT name, text FROM {CASE}.pattern_file").fetchall()
+            patterns = connection.execute(f"SELECT name, text FROM {CASE}.pattern_file ORDER BY name").fetchall()
             about = connection.execute(f"SELECT name, value FROM {CASE}.about").fetchall()
             sources = connection.execute(
                 f"""

@@ -46,6 +46,18 @@ def crashes(ask: Ask) -> Answer:
     separating = _separating(ask, ended, counter)
     findings = [finding for one in ended for finding in one["findings"]]
     findings += _grid_findings(grid, counter, separating)
+    unowned = [
+        {
+            "evidence": row["line_id"],
+            "candidates": (row["candidates"] or "").split(),
+            "reason": row["rule"],
+            "message": row["message"],
+            "error_class": row["error_class"],
+            "oom": _oom(ask, {**row, "load_id": None}),
+            "count": row["times"],
+        }
+        for row in orphans
+    ]
     document = {
         "schema": "forensics.crashes/1",
         "failures": told,
@@ -53,29 +65,18 @@ def crashes(ask: Ask) -> Answer:
         "counter_examples": counter,
         "separating": separating,
         "findings": findings,
-        "ambiguous": [
-            {
-                "evidence": row["line_id"],
-                "candidates": (row["candidates"] or "").split(),
-                "reason": row["rule"],
-                "message": row["message"],
-                "device": row["device"],
-                **amount("tried", row["size_bytes"]),
-                "count": row["times"],
-            }
-            for row in orphans
-        ],
+        "ambiguous": unowned,
     }
     cited = [line for one in told for line in _cited(one)] + [row["line_id"] for row in orphans]
     shown = ended[-SHOWN:]
     return Answer(
         document,
-        _verdict(told, ended, orphans),
+        _verdict(told, ended, unowned),
         about=tuple(f"{one['state']}: {one['claim']}" for one in findings),
-        sections=tuple(_sections(told, shown, grid, orphans)),
+        sections=tuple(_sections(told, shown, grid, unowned)),
         cited=tuple(dict.fromkeys(cited)),
         next=_next(shown),
-        code=0 if told or ask.rows("SELECT 1 FROM load LIMIT 1") else 3,
+        code=0 if told or (not orphans and ask.rows("SELECT 1 FROM load LIMIT 1")) else 3,
     )
 
 
@@ -86,16 +87,22 @@ FAILURES = """
 """
 
 ORPHANS = """
-    SELECT failing.message, failing.size_bytes, failing.device, line.rule, line.candidates, count(*) AS times,
+    SELECT failing.* EXCLUDE (line_id), line.rule, line.candidates, count(*) AS times,
         arg_min(line.line_id, line.ordinal) AS line_id
     FROM (
-        SELECT line_id, message, NULL AS size_bytes, NULL AS device FROM failure_reported
+        SELECT line_id, message FROM failure_reported
         WHERE believed AND load_id IS NULL AND failure NOT IN ('warning', 'preemption', 'request_failed')
-        UNION ALL SELECT line_id, message, size_bytes, device FROM allocation_failed WHERE believed AND load_id IS NULL
-        UNION ALL SELECT line_id, message, NULL, NULL FROM start_refused WHERE believed AND load_id IS NULL
+        UNION ALL BY NAME
+        SELECT line_id, message, 'out_of_memory' AS error_class, device, size_bytes AS tried_bytes, free_bytes,
+            total_bytes, process_bytes, allocated_bytes,
+            coalesce(reserved_bytes, reserved_total_bytes - allocated_bytes) AS reserved_bytes,
+            total_bytes - free_bytes - coalesce(process_bytes, reserved_total_bytes) AS others_bytes
+        FROM allocation_failed WHERE believed AND load_id IS NULL
+        UNION ALL BY NAME
+        SELECT line_id, message, reason AS error_class FROM start_refused WHERE believed AND load_id IS NULL
     ) AS failing
     JOIN line USING (line_id)
-    GROUP BY failing.message, failing.size_bytes, failing.device, line.rule, line.candidates
+    GROUP BY ALL
     ORDER BY min(line.ordinal)
 """
 """Failure lines that no load owns; the same words are one row."""
@@ -197,9 +204,8 @@ def _oom(ask: Ask, row: Row) -> dict[str, Any] | None:
     """The arithmetic of a refused allocation: what was tried, what was there, and who had the rest."""
     if row["tried_bytes"] is None or row["error_class"] in SELF_TOLD:
         return None
-    total, free, process = row["total_bytes"], row["free_bytes"], row["process_bytes"]
+    process = row["process_bytes"]
     allocated, reserved = row["allocated_bytes"], row["reserved_bytes"]
-    others = total - free - process if None not in (total, free, process) else None
     outside = process - allocated - reserved if None not in (process, allocated, reserved) else None
     start = ask.rows(
         """
@@ -211,13 +217,13 @@ def _oom(ask: Ask, row: Row) -> dict[str, Any] | None:
     return {
         "device": row["device"],
         **amount("tried", row["tried_bytes"]),
-        **amount("free", free),
+        **amount("free", row["free_bytes"]),
         **amount("free_at_start", start[0]["free_bytes"] if len(start) == 1 else None),
-        **amount("total", total),
+        **amount("total", row["total_bytes"]),
         **amount("process", process),
         **amount("allocated", allocated),
         **amount("reserved", reserved),
-        **amount("others", others),
+        **amount("others", row["others_bytes"]),
         **amount("outside_allocator", outside),
     }
 
@@ -347,8 +353,8 @@ def _separating(ask: Ask, ended: Sequence[Row], counter: Sequence[Row]) -> list[
     ]
     if not failed or not served:
         return []
-    mine = [facts((ask.connection, load_id)) for load_id in failed]
-    theirs = [facts((ask.connection, load_id)) for load_id in served]
+    known = facts(ask.connection, [*failed, *served])
+    mine, theirs = [known[load_id] for load_id in failed], [known[load_id] for load_id in served]
     found: list[dict[str, Any]] = []
     for key, row in mine[0].items():
         if key[0] not in COMPARED or any(key not in one or one[key]["value"] != row["value"] for one in mine):
@@ -411,10 +417,12 @@ def _count(entries: Sequence[Mapping[str, Any]], word: str) -> str:
 
 
 def _verdict(told: Sequence[Row], ended: Sequence[Row], orphans: Sequence[Row]) -> str:
+    if not told and orphans:
+        lines = sum(one["count"] for one in orphans)
+        says = "line tells" if lines == 1 else "lines tell"
+        return f"Cannot tell whose: {lines} {says} of a failure and belong{'s' if lines == 1 else ''} to no load."
     if not told:
-        lines = sum(row["times"] for row in orphans)
-        more = f"; {lines} failure line{'s' if lines > 1 else ''} belong{'' if lines > 1 else 's'} to no load"
-        return f"No load failed in this evidence{more if orphans else ''}."
+        return "No load failed in this evidence."
     if len(told) == 1:
         return _alone(told[0])
     killed = [one for one in ended if one["error_class"] == "killed"]
@@ -501,15 +509,14 @@ def _sections(told: Sequence[Row], shown: Sequence[Row], grid: Sequence[Row], or
         sections.append(
             Section(
                 "Of no load",
-                ("says", "times>", "MiB>", "why"),
+                ("says", "times>", "why"),
                 tuple(
                     (
-                        (row["message"] or "")[:60],
-                        str(row["times"]),
-                        "" if row["size_bytes"] is None else _mib(row["size_bytes"]),
-                        row["rule"],
+                        _arithmetic(oom) if (oom := one["oom"]) else (one["message"] or "")[:160],
+                        str(one["count"]),
+                        one["reason"],
                     )
-                    for row in orphans[:8]
+                    for one in orphans[:8]
                 ),
                 "Shown, never used: no line says which load they belong to.",
             )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .answer import Answer, Ask, Section
-from .diff import changes, facts
+from .diff import Facts, changes, facts
 from .explain import amount, iso
 from .units import MIB
 
@@ -39,7 +39,9 @@ def kv(ask: Ask) -> Answer:
         """
     )
     published = ask.extra.get("published")
-    told = [_pool(ask, row, published) for row in pools]
+    ids = [row["load_id"] for row in ask.rows("SELECT DISTINCT load_id FROM kv_pools")]
+    known = facts(ask.connection, ids) if len(pools) > 1 else {}
+    told = [_pool(ask, row, published, known) for row in pools]
     findings = [finding for pool in told for finding in _findings(pool)]
     refused, described = [_refusal(row) for row in refusals], [_cache(row) for row in caches]
     document = {
@@ -84,7 +86,7 @@ def _wanted(ask: Ask, sql: str) -> list[dict[str, Any]]:
 # -- the document -----------------------------------------------------------------------------------------------------
 
 
-def _pool(ask: Ask, row: Mapping[str, Any], published: int | None) -> dict[str, Any]:
+def _pool(ask: Ask, row: Mapping[str, Any], published: int | None, known: Mapping[str, Facts]) -> dict[str, Any]:
     load = ask.rows("SELECT model, unit, begun_us FROM loads WHERE load_id = ?", [row["load_id"]])[0]
     pool: dict[str, Any] = {
         **{key: row[key] for key in ("load_id", "number", "sizing", "service", "engine", "version")},
@@ -131,7 +133,7 @@ def _pool(ask: Ask, row: Mapping[str, Any], published: int | None) -> dict[str, 
             "first_ratio": past["first_ratio"],
             **amount("delta_per_card", past["delta_bytes"]),
         }
-        sides = [facts((ask.connection, load_id)) for load_id in (past["earlier_load_id"], row["load_id"])]
+        sides = [known[load_id] for load_id in (past["earlier_load_id"], row["load_id"])]
         pool["changed"] = [one for one in changes(*sides) if one["what"] != "pool"]
     if bound := ask.rows("SELECT * FROM kv_binding WHERE load_id = ? AND stranded_bytes > 0", [row["load_id"]]):
         one = bound[0]
@@ -385,8 +387,8 @@ def _sections(
                     (
                         str(one["number"]),
                         one["part"] or "",
-                        f"{one['cells']:,}",
-                        str(one["layers"]),
+                        "" if one["cells"] is None else f"{one['cells']:,}",
+                        str(one["layers"] or ""),
                         one["k_type"] if one["k_type"] == one["v_type"] else f"{one['k_type']}, {one['v_type']}",
                         f"{one['bytes'] / MIB:.2f}",
                         "" if one["predicted_bytes"] is None else f"{one['predicted_bytes'] / MIB:.2f}",

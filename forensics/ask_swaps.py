@@ -58,14 +58,12 @@ def swaps(ask: Ask) -> Answer:
         for row in episodes
     ]
     found = [one for one in found if any(ask.wants(load) for load in one["loads"])]
-    apart, copies = _apart(ask), ask.rows("SELECT count(*) AS copies FROM load_copies")[0]["copies"]
-    document = {"schema": "forensics.swaps/1", "episodes": found, "apart": apart, "copies": copies}
+    apart = _apart(ask)
+    document = {"schema": "forensics.swaps/1", "episodes": found, "apart": apart}
     total = ask.rows("SELECT count(*) AS loads FROM load_starts")[0]["loads"]
     if not total:
         return Answer(document, "No model load begins or shows in this evidence.", code=3)
     about = [_set_aside(apart)] if apart else []
-    if copies:
-        about.append(f"{count(copies, 'load').capitalize()} left out: read twice, from a log and its copy.")
     if not found:
         verdict = f"No model took another's place again and again: {count(total, 'load')}, none of them in turns."
         return Answer(document, verdict, about=tuple(about))

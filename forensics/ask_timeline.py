@@ -13,6 +13,7 @@ from .answer import Answer, Ask, Section
 from .explain import Rows, amount, iso
 from .lanes import Span, heights, lane
 from .trace import chrome_trace
+from .window import Window
 
 __all__ = ["timeline"]
 
@@ -93,19 +94,15 @@ def _shown(ask: Ask, row: dict[str, Any], whole: bool = False) -> bool:
     if not whole and ask.loads is not None and row["load_id"] not in ask.loads:
         return False
     known = [row[key] for key in ("from_us", "at_us", "to_us") if row.get(key) is not None]
-    if not known:
-        return True
-    low, high = _window(ask, min(known), max(known))
-    return bool(min(known) <= high and max(known) >= low)
+    return ask.window is None or not known or ask.window.touches(min(known), max(known))
 
 
 def _window(ask: Ask, begun: int, until: int) -> tuple[int, int]:
-    """The span asked for, or the whole; a moment alone stands for two minutes around it."""
-    if ask.around_us is not None and ask.since_us is None and ask.until_us is None:
-        return ask.around_us - 60_000_000, ask.around_us + 60_000_000
+    """The span asked for, or the whole."""
+    asked = ask.window or Window()
     return (
-        begun if ask.since_us is None else ask.since_us,
-        until if ask.until_us is None else ask.until_us,
+        begun if asked.since_us is None else asked.since_us,
+        until if asked.until_us is None else asked.until_us,
     )
 
 

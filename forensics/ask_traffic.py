@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from .answer import Answer, Ask, Section
 from .bars import sparkline
 from .blocklist import Rule, coverage, read_blocklist
 from .explain import Rows, iso
+from .window import Window
 
 __all__ = ["traffic"]
 
@@ -19,6 +21,7 @@ HOUR = 60 * MINUTE
 SEEN = "not effective, or a second service on that host: not separated"
 UNSEEN = "effective, as far as this log shows: it asked before and not after"
 NEVER = "not established: it asks neither before nor after"
+EARLY = "not established: it has been quiet before for as long as this log goes on after"
 
 
 def traffic(ask: Ask) -> Answer:
@@ -73,12 +76,14 @@ def _unit(ask: Ask, row: dict[str, Any]) -> bool:
 
 
 def _window(ask: Ask, timed: Rows) -> tuple[int, int]:
-    """The span asked for, else from the first access line to the last; a moment alone stands for the hour around it."""
+    """The span asked for, else from the first access line to the last."""
+    asked = ask.window or Window()
     begun = min((row["first_us"] for row in timed), default=0)
     until = max((row["last_us"] for row in timed), default=0)
-    if ask.around_us is not None and ask.since_us is None and ask.until_us is None:
-        return ask.around_us - HOUR // 2, ask.around_us + HOUR // 2
-    return (begun if ask.since_us is None else ask.since_us, until if ask.until_us is None else ask.until_us)
+    return (
+        begun if asked.since_us is None else asked.since_us,
+        until if asked.until_us is None else asked.until_us,
+    )
 
 
 # -- counting ---------------------------------------------------------------------------------------------------------
@@ -173,7 +178,7 @@ def _blocks(ask: Ask, rules: Sequence[Rule]) -> list[dict[str, Any]]:
                 row for row in own if rule.holds(row["begun_us"] if row["begun_us"] is not None else row["time_us"])
             ]
             before = [row for row in own if row["time_us"] < rule.since_us]
-            state = "contradicted" if after else "supported" if before else "not established"
+            state, says = _judged(rule, before, after, max(row["time_us"] for row in asked))
             found.append(
                 {
                     "address": address,
@@ -186,11 +191,29 @@ def _blocks(ask: Ask, rules: Sequence[Rule]) -> list[dict[str, Any]]:
                     "last_after_at": iso(max((row["time_us"] for row in after), default=None)),
                     "paths": sorted({row["path"] or "" for row in after}),
                     "state": state,
-                    "says": SEEN if after else UNSEEN if before else NEVER,
+                    "says": says,
                     "evidence": [row["line_id"] for row in after[:20]],
                 }
             )
     return found
+
+
+def _judged(rule: Rule, before: Rows, after: Rows, ends_us: int) -> tuple[str, str]:
+    """What a block did to one address; its silence proves something only where it is longer than it ever was before."""
+    if after:
+        return "contradicted", SEEN
+    if not before:
+        return "not established", NEVER
+    times = [*sorted(row["time_us"] for row in before), rule.since_us]
+    longest = max(after_us - before_us for before_us, after_us in pairwise(times))
+    watched = min(ends_us, rule.until_us or ends_us) - rule.since_us
+    return ("supported", UNSEEN) if watched > longest else ("not established", EARLY)
+
+
+def _span(rate: dict[str, int] | None) -> str:
+    if rate is None:
+        return ""
+    return str(rate["max"]) if rate["min"] == rate["max"] else f"{rate['min']}–{rate['max']}"
 
 
 def _first(*times: int | None) -> int:
@@ -207,7 +230,7 @@ def _verdict(document: dict[str, Any], blocks: Sequence[dict[str, Any]]) -> str:
     if others and others["requests"]:
         rate = others["per_minute"]
         parts.append(
-            f"{others['requests']} model requests from other machines, {rate['min']}–{rate['max']} in a busy minute, "
+            f"{others['requests']} model requests from other machines, {_span(rate)} in a busy minute, "
             f"{others['idle_minutes']} of {others['minutes']} minutes idle"
         )
     if local and local["requests"]:
@@ -239,7 +262,7 @@ def _address_section(addresses: Sequence[dict[str, Any]]) -> Section:
             one["address"] or "unknown",
             one["class"],
             str(one["requests"]),
-            "" if one["per_minute"] is None else f"{one['per_minute']['min']}–{one['per_minute']['max']}",
+            _span(one["per_minute"]),
             str(one["others"]),
             (one["first_at"] or "")[11:19],
             (one["last_at"] or "")[11:19],
@@ -260,9 +283,8 @@ def _hour_section(hours: Sequence[dict[str, Any]], inside: Rows) -> Section:
             sum(held.get(one["hour_us"] + minute * MINUTE, {}).values()) / most if most else 0.0 for minute in range(60)
         ]
         drawn = sparkline(share or None for share in shares).rstrip()
-        rate = one["non_local"]["per_minute"]
-        told = "" if rate is None else f"{rate['min']}–{rate['max']}"
-        rows.append((one["from_at"][11:16], drawn, told, str(one["non_local"]["idle_minutes"])))
+        others = one["non_local"]
+        rows.append((one["from_at"][11:16], drawn, _span(others["per_minute"]), str(others["idle_minutes"])))
     note = f"Each column is a minute, the highest {most} requests. Idle: minutes without any from other machines."
     return Section("Hours", ("from", "model requests", "a minute>", "idle>"), tuple(rows), note)
 

@@ -8,6 +8,7 @@ from .answer import Option, Question
 from .ask_crashes import crashes
 from .ask_kv import kv
 from .ask_loads import loads
+from .ask_soak import soak
 from .ask_spec import spec
 from .ask_swaps import swaps
 from .ask_timeline import timeline
@@ -26,6 +27,7 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
         "Show who held how much on which card when, which steps no line explains, and where evidence is missing.",
     ),
     "traffic": (traffic, "Count requests a minute by address, and verify a block for each address."),
+    "soak": (soak, "Judge a soak test by each rule set: growth, rate kept, empty answers, failed turns."),
     "spec": (
         spec,
         "Say which loads speculate, how much of what they draft is accepted, and which lines are not theirs.",

@@ -13,7 +13,18 @@ from . import __version__
 from .catalogue import Catalogue
 from .lives import Owned, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
-from .records import Block, CardSamples, HolderSamples, Named, Options, Problem, Source, read_inputs
+from .records import (
+    Block,
+    CardSamples,
+    HolderSamples,
+    Named,
+    Options,
+    Problem,
+    RequestCounters,
+    SelfReports,
+    Source,
+    read_inputs,
+)
 from .regexes import PATIENCE_S
 from .scan import Line, ScanCounts, Scanner
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
@@ -41,6 +52,8 @@ class Evidence:
     joins: dict[int, Join] = field(default_factory=dict)
     counts: dict[str, ScanCounts] = field(default_factory=dict)
     measured: Measured = field(default_factory=Measured)
+    self_reports: list[SelfReports] = field(default_factory=list)
+    request_counters: list[RequestCounters] = field(default_factory=list)
     inputs: tuple[str, ...] = ()
     tz_us: int | None = None
 
@@ -74,6 +87,10 @@ def read_evidence(
             cards.append(piece)
         elif isinstance(piece, HolderSamples):
             holders.append(piece)
+        elif isinstance(piece, SelfReports):
+            evidence.self_reports.append(piece)
+        elif isinstance(piece, RequestCounters):
+            evidence.request_counters.append(piece)
         else:
             evidence.sources.append(piece)
     evidence.counts = scanner.counts
@@ -92,6 +109,8 @@ def read_evidence(
     lines = [one for one in lines if one.source not in copies]
     cards = [one for one in cards if one.source.name not in copies]
     holders = [one for one in holders if one.source.name not in copies]
+    evidence.self_reports = [one for one in evidence.self_reports if one.source.name not in copies]
+    evidence.request_counters = [one for one in evidence.request_counters if one.source.name not in copies]
     for name in copies:
         evidence.counts.pop(name, None)
     evidence.ownership = assign(count_once(lines, evidence.sources, evidence.counts), catalogue)
@@ -213,7 +232,21 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     ):
         rows[row.table].append(dict(vars(row)))
     _telemetry_rows(rows, evidence)
+    _capture_rows(rows, evidence)
     return rows
+
+
+def _capture_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence) -> None:
+    """What services said of themselves, column by column as it was read."""
+    for table, pieces in (("self_report", evidence.self_reports), ("request_counter", evidence.request_counters)):
+        for piece in pieces:
+            columns = {name: column for name, column in vars(piece).items() if name != "source"}
+            for number, offset in enumerate(piece.offset):
+                row: dict[str, object] = {name: column[number] for name, column in columns.items()}
+                row["line_id"] = "S" + content_id(piece.source.digest.root, offset)
+                row["source_id"] = piece.source.name
+                row["at_us"] = row.pop("wall_us")
+                rows[table].append(row)
 
 
 def _line_rows(
@@ -254,6 +287,11 @@ def _line_rows(
             "text": line.text,
         }
     )
+    if line.twin is not None:
+        twin = line.twin
+        rows["twin"].append(
+            {"line_id": identity, "source_id": twin.source, "offset": twin.offset, "length": twin.length}
+        )
     row: dict[str, object] = {
         ("event_scope" if name == "scope" else name): value for name, value in vars(event).items()
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,7 @@ PER = frozenset({"load", "context", "part"})
 REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
 
 EFFECTS: dict[str, frozenset[str]] = {
-    "carrier": frozenset({"close", "reopens", "hint"}),
+    "carrier": frozenset({"close", "reopens", "hint", "plain"}),
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
     "implies_load": frozenset({"phase", "again_s"}),
@@ -113,6 +114,8 @@ class Grammar:
     level: str | None
     members: str
     supervises: bool
+    children: str | None
+    spawned: bool
     tag_is: str
     envelope: Envelope | None = None
 
@@ -179,6 +182,8 @@ class Pattern:
     """Of a carrier: the line that ends its text."""
     hints: Regex | None
     """Of a carrier: an earlier line that shows its text to have several lines."""
+    denies: Regex | None
+    """Of a carrier: an earlier line that shows its text to have one line only, unless it is one of `hints`."""
     possible_in: frozenset[str]
     believed_in: frozenset[str]
     unprefixed: bool
@@ -317,7 +322,7 @@ class Catalogue:
         every = [
             *(one.grammar.regex for one in self.programs),
             *(one.regex for one in self.patterns),
-            *(kept for one in self.patterns for kept in (one.closes, one.hints) if kept is not None),
+            *(kept for one in self.patterns for kept in (one.closes, one.hints, one.denies) if kept is not None),
             *(name for one in self.programs for name in one.process_names),
         ]
         return [one for one in every if one.slow]
@@ -463,7 +468,7 @@ def _program(file: str, raw: dict[str, Any], *, bounded: bool) -> Program:
         runtimes=tuple(raw.get("runtime", ())),
         process_names=tuple(Regex(file, one, bounded=bounded) for one in raw.get("process_name", ())),
         writers=tuple(writers),
-        probes=tuple(raw.get("probe", ())),
+        probes=_probes(file, raw.get("probe", ())),
         raw=raw,
     )
 
@@ -474,7 +479,7 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
     regex = Regex(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"), bounded=bounded)
     if "message" not in regex.groups:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
@@ -486,9 +491,25 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
         level="level" if "level" in regex.groups else None,
         members=raw.get("members", "process"),
         supervises=bool(raw.get("supervises", False)),
+        children=raw.get("children"),
+        spawned=bool(raw.get("spawned", False)),
         tag_is=raw.get("tag_is", "child"),
         envelope=_envelope(file, raw["json"]) if "json" in raw else None,
     )
+
+
+def _probes(file: str, raw: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Check what a program may be asked on loopback: a path that begins with /, ports, and what it answers."""
+    for entry in raw:
+        path, ports = entry.get("path"), entry.get("ports")
+        where = f"{file}: probe {path!r}"
+        if set(entry) != {"path", "ports", "what"}:
+            raise CatalogueError(f"{where}: a probe has the keys path, ports and what")
+        if not isinstance(path, str) or not re.fullmatch(r"/[\w./-]*", path):
+            raise CatalogueError(f"{where}: the path of a probe is letters, digits and ./-_ behind a /")
+        if not isinstance(ports, list) or not all(isinstance(one, int) and 0 < one < 65536 for one in ports):
+            raise CatalogueError(f"{where}: 'ports' is a list of port numbers")
+    return tuple(raw)
 
 
 def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
@@ -577,7 +598,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         if not one.optional and one.name not in given and not _has_default(event, one.name):
             raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
     effects = {key: _effect(where, key, value) for key, value in raw.get("effect", {}).items()}
-    closes, hints = (_of_carrier(where, effects, key, bounded) for key in ("close", "hint"))
+    closes, hints, denies = (_of_carrier(where, effects, key, bounded) for key in ("close", "hint", "plain"))
     if "item" in effects and not raw.get("regex", "").replace("(?x)", "").lstrip().startswith("^"):
         raise CatalogueError(f"{where}: an allocation must be anchored with ^ at the start of the message")
     samples = tuple(raw.get("sample", ()))
@@ -607,6 +628,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         effects=effects,
         closes=closes,
         hints=hints,
+        denies=denies,
         possible_in=frozenset(raw.get("possible_in", ())),
         believed_in=frozenset(raw.get("believed_in", ("allocate",) if "item" in effects else ())),
         unprefixed=bool(raw.get("unprefixed", False)),

@@ -13,7 +13,7 @@ import duckdb
 import typer
 from rich.console import Console
 
-from . import __version__, cmd_case, cmd_formats, cmd_trust
+from . import __version__, cmd_capture, cmd_case, cmd_formats, cmd_trust
 from .answer import Ask, Option, Question
 from .asked import OPTIONS, QUESTIONS
 from .catalogue import load_catalogue
@@ -89,9 +89,12 @@ def explain_vram(
 ) -> None:
     """Explain what each load holds on each card: items, basis, and the signed rest."""
     moment, at_us = parse_moment(at)
-    opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
+    if inputs or case is not None:
+        opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
+    else:
+        opened = cmd_capture.this_machine(at_us=at_us, patterns=patterns or (), quiet=quiet)
     connection, catalogue = opened.connection, opened.catalogue
-    report = parse_self_report(self_report)
+    report = parse_self_report(self_report, load)
     window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
     only = chosen_loads(connection, wanted=load, unit=unit, window=window)
     found = document(connection, catalogue, moment=moment, self_report=report, only=only)
@@ -202,6 +205,7 @@ def diff_loads(
 cmd_case.register(app)
 cmd_formats.register(app)
 cmd_trust.register(app)
+cmd_capture.register(app)
 
 
 def _print(

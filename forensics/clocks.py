@@ -65,6 +65,10 @@ FEW = 3
 """So many lines may contradict a clock and be called foreign; more mean that another writer is there."""
 
 
+HELD_BACK_US = 1_000_000
+"""So long may a pipe or a relay hold back lines before it passes them on."""
+
+
 class Tick(NamedTuple):
     """One line of a writer: its clock, and whether it begins a process or a load, says ready, or ends a load."""
 
@@ -123,6 +127,7 @@ def judge(ticks: Sequence[Tick]) -> Judged:
             shared = True
         else:
             foreign.update(life[place] for place in strange)
+    shared = shared or len(foreign) > max(FEW, len(ticks) // 50)
     return Judged(set() if shared else foreign, shared)
 
 
@@ -131,6 +136,6 @@ def _may_be_both(ticks: Sequence[Tick], part: Sequence[int], ahead: int) -> bool
     for earlier, later in itertools.pairwise(part):
         if ticks[earlier].ready:
             return False
-        if ticks[later].clock - ticks[earlier].clock >= ahead:
+        if ticks[later].clock - ticks[earlier].clock >= ahead - HELD_BACK_US:
             return True
     return False

@@ -50,7 +50,7 @@ def report_command(
     opened = open_evidence(inputs, case, tz=tz, at_us=at_us, patterns=patterns, quiet=quiet)
     connection = opened.connection
     shown = chosen_loads(connection, wanted=load)
-    found = document(connection, opened.catalogue, moment=moment, self_report=parse_self_report(self_report))
+    found = document(connection, opened.catalogue, moment=moment, self_report=parse_self_report(self_report, load))
     page = page_of(connection, found, load=shown[-1] if shown else None, answers=answers_of(connection))
     _write(file, page)
     if not quiet:

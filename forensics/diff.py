@@ -10,10 +10,10 @@ import duckdb
 from .answer import Answer, Section
 from .catalogue import Catalogue
 from .errors import UsageError
-from .explain import amount, document, fetch
+from .explain import amount, document, evidence, fetch
 from .units import MIB
 
-__all__ = ["Side", "changes", "diff", "facts", "pick"]
+__all__ = ["Facts", "Side", "changes", "diff", "facts", "pick"]
 
 GIB = 1024 * MIB
 
@@ -74,10 +74,17 @@ def pick(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> str:
     raise UsageError(f"{wanted}: {what}; the evidence shows: {known}")
 
 
-def facts(side: Side) -> Facts:
-    """What is true of a load, by kind, part and name."""
-    rows = fetch(side[0], "SELECT * FROM load_facts WHERE load_id = ?", [side[1]])
-    return {(row["what"], row["part"], row["name"]): row for row in rows}
+def facts(connection: duckdb.DuckDBPyConnection, load_ids: Sequence[str]) -> dict[str, Facts]:
+    """What is true of each load, by kind, part and name."""
+    rows = fetch(
+        connection,
+        "SELECT * FROM load_facts SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS load_id) AS asked USING (load_id)",
+        [list(load_ids)],
+    )
+    found: dict[str, dict[tuple[str, str, str], Mapping[str, Any]]] = {load_id: {} for load_id in load_ids}
+    for row in rows:
+        found[row["load_id"]][row["what"], row["part"], row["name"]] = row
+    return dict(found)
 
 
 def changes(before: Facts, after: Facts) -> list[dict[str, Any]]:
@@ -109,7 +116,8 @@ def changes(before: Facts, after: Facts) -> list[dict[str, Any]]:
 def diff(before: Side, after: Side, catalogue: Catalogue, moment: str = "last") -> Answer:
     """Compare two loads: of one case, or of two."""
     loads = [document(side[0], catalogue, moment=moment, only=[side[1]])["loads"][0] for side in (before, after)]
-    changed = changes(facts(before), facts(after))
+    known = [facts(side[0], [side[1]])[side[1]] for side in (before, after)]
+    changed = changes(known[0], known[1])
     places = _places(loads[0], loads[1])
     rows = [row for place in places for row in _items(*place)]
     devices = [_device(*place) for place in places]
@@ -119,7 +127,7 @@ def diff(before: Side, after: Side, catalogue: Catalogue, moment: str = "last") 
         # the deltas of the items and of the rest are the measured delta, exactly, on each device
         items = sum(row["delta_bytes"] for row in rows if row["place"] == device["place"])
         assert items + device["unexplained_delta_bytes"] == device["delta_bytes"], device["place"]
-    answer = {
+    answer: dict[str, Any] = {
         "schema": "forensics.diff/1",
         "before": _who(loads[0]),
         "after": _who(loads[1]),
@@ -130,6 +138,9 @@ def diff(before: Side, after: Side, catalogue: Catalogue, moment: str = "last") 
         "findings": [_cause(changed)] if changed else [],
     }
     cited = [line for row in rows for line in row["evidence"]] + [line for one in changed for line in one["evidence"]]
+    if after[0] is not before[0]:
+        # the lines of the other case; the printer adds those of the first
+        answer["evidence_after"] = evidence(after[0], set(cited))
     return Answer(
         answer,
         _verdict(loads, devices, total, changed),

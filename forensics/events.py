@@ -360,6 +360,33 @@ class RequestServed(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TurnMeasured(Event):
+    """One turn of a load test, as its client saw it."""
+
+    table: ClassVar[str] = "turn_measured"
+    session: Annotated[int, "Session, from 1."]
+    turn: Annotated[int, "Turn in the session, from 1."]
+    elapsed_s: Annotated[float, "Time of the whole turn."]
+    used_bytes: Annotated[int, "Used on all cards when the turn was over."]
+    first_token_s: Annotated[float, "Time to the first token; that of the whole turn if none came."]
+    tokens_per_s: Annotated[float, "Decoding; 0 if it could not be measured."]
+    tokens: Annotated[int | None, "Tokens generated."] = None
+    status: Annotated[int, "HTTP status; 0 if no answer came."]
+    error: Annotated[str, "What went wrong, or nothing."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardAtTurn(Event):
+    """What was used on a card when a turn of a load test was over."""
+
+    table: ClassVar[str] = "card_at_turn"
+    session: Annotated[int, "Session, from 1."]
+    turn: Annotated[int, "Turn in the session, from 1."]
+    gpu_index: Annotated[int, "Index of the card."]
+    used_bytes: Annotated[int, "Used on it."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class EngineMeasured(Event):
     """A periodic line of engine statistics: windowed averages, not rates of a request."""
 
@@ -483,6 +510,8 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     RequestMoved,
     PromptSaved,
     RequestServed,
+    TurnMeasured,
+    CardAtTurn,
     EngineMeasured,
     SchedulerDecided,
     AllocationFailed,

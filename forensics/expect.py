@@ -21,8 +21,8 @@ class Answered(Protocol):
     def connection(self) -> duckdb.DuckDBPyConnection:
         """The case's tables and questions."""
 
-    def document(self, moment: str) -> Mapping[str, Any]:
-        """The document of explain-vram at `last`, `ready`, `asleep` or a time."""
+    def document(self, moment: str, load: int | None = None) -> Mapping[str, Any]:
+        """The document of explain-vram at `last`, `ready`, `asleep` or a time, of all loads or of one."""
 
     def screen(self, question: str) -> str:
         """What the question's command prints."""
@@ -139,7 +139,8 @@ def shortfalls(expect: Expect, answered: Answered) -> Iterator[Shortfall]:
         return
     if expect.says or expect.never_says:
         yield from _screen(expect, answered)
-    found = answered.document(expect.at)
+    whole = expect.at == "last" or expect.loads is not None or expect.holder is not None
+    found = answered.document(expect.at, None if whole else expect.load)
     if expect.loads is not None and len(found["loads"]) != expect.loads:
         yield Shortfall(f"{expect.loads} loads expected, {len(found['loads'])} found")
     if expect.holder is not None:

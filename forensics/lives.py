@@ -82,6 +82,8 @@ class Load:
     implied: bool = False
     announced_by_parent: bool = False
     spawned: bool = False
+    mute: bool = False
+    """Whether its process has yet to be started: nothing can be its output."""
     phase: str = "allocate"
     may_be: set[str] = field(default_factory=lambda: {"allocate"})
     """Phases it may be in: more than one after lines that several loads could have written."""
@@ -93,6 +95,8 @@ class Load:
     context: Context | None = None
     items: list[Item] = field(default_factory=list)
     ready: Line | None = None
+    confirmed: bool = False
+    """Whether its supervisor said that it is ready."""
     closing: Line | None = None
     ended: Line | None = None
     end_reason: str | None = None
@@ -102,6 +106,8 @@ class Load:
     """Who said what to announce it: each says each once."""
     due: set[str] = field(default_factory=set)
     may_owe: set[str] = field(default_factory=set)
+    owed: set[str] = field(default_factory=set)
+    """All that was ever due: what it prints only after it has said so."""
     names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -143,6 +149,7 @@ class Process:
     tag: str | None = None
     label: str | None = None
     parent: Process | None = None
+    children: list[Process] = field(default_factory=list)
     version: str | None = None
     verbosity: str | None = None
     devices: list[DeviceSeen] = field(default_factory=list)
@@ -150,11 +157,15 @@ class Process:
     members: dict[str, str] = field(default_factory=dict)
     writer_variables: dict[tuple[str | None, str], Any] = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
+    current: Load | None = None
+    """The load that it, a supervisor, announced last."""
     last_clock: int | None = None
     prefixes: set[str] = field(default_factory=set)
     wakes: bool = False
     said: set[str] = field(default_factory=set)
     """Patterns by which it announced itself: each is printed once by a beginning process."""
+    form: str | None = None
+    """How its lines are made, known from the line that begins its load on."""
     gone: bool = False
     routes: bool = False
     """Whether it serves no model of its own but starts others that do."""
@@ -191,7 +202,10 @@ class Group:
     lines: list[Line] = field(default_factory=list)
     supervised: set[int | None] = field(default_factory=set)
     """Trusted process ids (or none) of supervisors that relay their children's output untagged."""
-    current: Load | None = None
+    strange: dict[int | None, set[str]] = field(default_factory=dict)
+    """Forms of lines in such a supervisor's stream that its children do not write."""
+    mixed: dict[int | None, set[str]] = field(default_factory=dict)
+    """Forms in which its children write, and others too."""
     processes: list[Process] = field(default_factory=list)
     untagged: list[Process] = field(default_factory=list)
     """Lives whose lines carry no tag, in order of their beginning."""
@@ -199,7 +213,7 @@ class Group:
     """The newest of them by program and trusted process id."""
     parents: dict[tuple[str, int | None], Process] = field(default_factory=dict)
     """Processes that start others and serve no model of their own."""
-    children: dict[str, Process] = field(default_factory=dict)
+    children: dict[tuple[int | None, str], Process] = field(default_factory=dict)
     members: dict[str, Process] = field(default_factory=dict)
     """Processes of a start by their tag."""
     may_be_members: dict[str, list[Process]] = field(default_factory=dict)

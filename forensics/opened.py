@@ -22,7 +22,7 @@ from .catalogue import Catalogue, Files
 from .errors import UsageError
 from .moment import add_moment
 from .question import Asked, Question, load_questions
-from .records import Problem, Source
+from .records import Named, Problem, Source
 from .window import Window
 
 __all__ = [
@@ -64,7 +64,7 @@ def user_patterns() -> list[Path]:
 
 
 def open_inputs(
-    inputs: Sequence[str],
+    inputs: Sequence[str | Path | Named],
     *,
     tz: str | None = None,
     at_us: int | None = None,

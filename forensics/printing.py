@@ -13,7 +13,7 @@ from .answer import Answer, Ask, answer_json, answer_markdown, answer_table
 from .errors import UsageError
 from .opened import parse_time
 from .report_html import render_answer_html
-from .units import parse_quantity
+from .selfreport import stated_use
 
 __all__ = ["At", "Format", "Output", "SelfReport", "parse_moment", "parse_self_report", "print_answer"]
 
@@ -44,23 +44,13 @@ def parse_moment(at: str) -> tuple[str, int | None]:
         raise UsageError(f"--at {at}: neither ready, last, asleep nor a time") from error
 
 
-def parse_self_report(text: str | None) -> tuple[int, int, str] | None:
+def parse_self_report(text: str | None, load: str | None = None) -> tuple[int, int, str] | None:
     """Bytes, rounding bound and origin of what a service says of itself: as it was typed, or as a file holds it.
 
     Raises:
         UsageError: It is no amount.
     """
-    if text is None:
-        return None
-    path = Path(text)
-    try:
-        if path.is_file():
-            size, bound = parse_quantity(path.read_text("utf-8").strip())
-            return size, bound, str(path)
-        size, bound = parse_quantity(text)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"--self-report {text}: {error}") from error
-    return size, bound, f"--self-report {text}"
+    return None if text is None else stated_use(text, load)
 
 
 def print_answer(ask: Ask, answer: Answer, output: Format) -> None:

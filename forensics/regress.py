@@ -23,8 +23,8 @@ from .errors import UsageError
 from .expect import Expect, parse_expect, shortfalls
 from .explain import document, exit_code
 from .moment import add_moment
-from .opened import chosen_loads
-from .question import install, load_questions
+from .opened import chosen_loads, ready
+from .question import load_questions
 from .report import render_table
 from .safe import excerpt, visible
 from .units import parse_quantity
@@ -158,22 +158,25 @@ class Answers:
         # Sources are named as from inside the case, so that no path of the machine at hand gets into an answer.
         with contextlib.chdir(case.folder):
             self.evidence: Evidence = read_evidence(case.inputs, catalogue, tz_us=case.tz_us)
-        self.connection = duckdb.connect()
-        store(self.evidence, self.connection)
-        install(self.connection, load_questions())
-        self._documents: dict[str, dict[str, Any]] = {}
+        connection = duckdb.connect()
+        store(self.evidence, connection)
+        self.connection = ready(connection, load_questions(), None)
+        self._documents: dict[tuple[str, int | None], dict[str, Any]] = {}
 
-    def document(self, moment: str) -> dict[str, Any]:
-        """The document of explain-vram at a moment: last, ready, asleep or a time."""
-        if moment not in self._documents:
+    def document(self, moment: str, load: int | None = None) -> dict[str, Any]:
+        """The document of explain-vram at a moment (last, ready, asleep or a time), of all loads or of one."""
+        key = (moment, load)
+        if key not in self._documents:
             name = moment if moment in {"last", "ready", "asleep"} else "at"
             if name == "at":
                 add_moment(self.connection, _time_us(moment, self.case))
             report = None
             if self.case.self_report is not None:
                 report = (*parse_quantity(self.case.self_report), f"--self-report {self.case.self_report}")
-            self._documents[moment] = document(self.connection, self.catalogue, moment=name, self_report=report)
-        return self._documents[moment]
+            sql = "SELECT load_id FROM load WHERE number = ?"
+            only = None if load is None else [row[0] for row in self.connection.execute(sql, [load]).fetchall()]
+            self._documents[key] = document(self.connection, self.catalogue, moment=name, self_report=report, only=only)
+        return self._documents[key]
 
     def screen(self, question: str) -> str:
         """What a question's command prints, 100 columns wide and without colour."""

@@ -324,6 +324,51 @@ class CountRow(Row):
     carried: Annotated[int, "Records inside a foreign text."]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TwinRow(Row):
+    """Where another source holds a line too: the same stream as another collector kept it, counted once."""
+
+    table: ClassVar[str] = "twin"
+    line_id: Annotated[str, "Line that is counted."]
+    source_id: Annotated[str, "Source that holds it too."]
+    offset: Annotated[int, "Byte offset in that source after decompression."]
+    length: Annotated[int, "Bytes."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfReportRow(Row):
+    """What a service says that it holds or runs: one model, at one moment."""
+
+    table: ClassVar[str] = "self_report"
+    line_id: Annotated[str, "Identity of the bytes it was read from."]
+    source_id: Annotated[str, "Source."]
+    at_us: Annotated[int | None, "µs since the epoch, UTC; the capture's file time where it prints none."]
+    kind: Annotated[str, "loaded (a model with its size), running (a model with its state) or settings."]
+    model: Annotated[str | None, "Model as the service names it."]
+    total_bytes: Annotated[int | None, "Size that it states, on all devices."]
+    card_bytes: Annotated[int | None, "Size that it states, on cards."]
+    bound_bytes: Annotated[int, "How far the stated figure reaches to either side."]
+    context: Annotated[int | None, "Context length in tokens."]
+    state: Annotated[str | None, "State, or how long it stays, in the service's words."]
+    offset: Annotated[int, "Byte offset."]
+    length: Annotated[int, "Bytes."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestCounterRow(Row):
+    """A figure that a server counts itself: of one request, or since its start."""
+
+    table: ClassVar[str] = "request_counter"
+    line_id: Annotated[str, "Identity of the bytes it was read from; several figures may share it."]
+    source_id: Annotated[str, "Source."]
+    at_us: Annotated[int | None, "µs since the epoch, UTC; the capture's file time where it prints none."]
+    name: Annotated[str, "Name, with the names around it before it."]
+    labels: Annotated[str | None, "Labels, NAME=VALUE, separated by commas."]
+    value: Annotated[float, "Value in the unit of the server."]
+    offset: Annotated[int, "Byte offset."]
+    length: Annotated[int, "Bytes."]
+
+
 ROW_TYPES: tuple[type[Row], ...] = (
     SourceRow,
     ChunkRow,
@@ -345,4 +390,7 @@ ROW_TYPES: tuple[type[Row], ...] = (
     RuntimeRow,
     UnreadRow,
     CountRow,
+    TwinRow,
+    SelfReportRow,
+    RequestCounterRow,
 )

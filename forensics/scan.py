@@ -28,7 +28,7 @@ SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", 
 SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
 ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 HINT_RECORDS = 400
-"""How far back a line may stand that shows a text to have several lines."""
+"""Behind the nearest line that shows a text to have one line, so far back another may show it to have several."""
 
 CARRIER_RECORDS = 20_000
 """A text that no line closes within so many records is given up: only lines without a prefix are taken for it."""
@@ -283,28 +283,50 @@ class Scanner:
             if record in starts and record not in carried:
                 pattern, program, prefix, stream = starts[record]
                 close = self._closers[id(pattern)]
-                if not close.search(prefix.message[len(pattern.contains) :]):
+                hinted = self._hinted(block, record, pattern)
+                runs_on = not close.search(prefix.message[len(pattern.contains) :])
+                if hinted is None:
+                    runs_on = runs_on and self._closes(block, record, program, prefix.tag, close)
+                elif not hinted:
+                    runs_on = False
+                if runs_on:
                     self._open[stream, prefix.tag] = _OpenCarrier(
                         record=block.first_record + record,
                         pattern=pattern,
                         close=close,
                         program=program,
                         prefixed=prefix.present,
-                        reopens=bool(pattern.effects["carrier"].get("reopens"))
-                        and self._hinted(block, record, pattern),
+                        reopens=bool(pattern.effects["carrier"].get("reopens") and hinted),
                     )
             record += 1
         return carried
 
-    def _hinted(self, block: Block, record: int, pattern: Pattern) -> bool:
-        """Whether an earlier line shows that the text has several lines; true if the pattern knows no such line."""
+    def _hinted(self, block: Block, record: int, pattern: Pattern) -> bool | None:
+        """Whether an earlier line shows that the text has several lines; None if no line says so or the contrary."""
         if pattern.hints is None:
             return True
         stream = block.streams[record]
-        return any(
-            block.streams[earlier] == stream and pattern.hints.search(clean(block.message(earlier)))
-            for earlier in range(max(0, record - HINT_RECORDS), record)
-        )
+        plain: bool | None = None
+        for earlier in range(record - 1, max(0, record - CARRIER_RECORDS) - 1, -1):
+            if plain is not None and earlier < record - HINT_RECORDS:
+                break
+            if block.streams[earlier] != stream:
+                continue
+            text = clean(block.message(earlier))
+            if pattern.hints.search(text):
+                return True
+            if pattern.denies is not None and pattern.denies.search(text):
+                plain = False
+        return plain
+
+    def _closes(self, block: Block, record: int, program: Program, tag: str | None, close: Regex) -> bool:
+        """Whether a later line of the writer closes a text; where none does, lines were cut out of the log."""
+        for later in range(record + 1, min(record + REOPEN_RECORDS, len(block))):
+            if block.streams[later] == block.streams[record]:
+                prefix = program.grammar.split(clean(block.message(later)))
+                if prefix is not None and prefix.tag == tag and close.search(prefix.message):
+                    return True
+        return False
 
     def _reopen(
         self,

@@ -18,9 +18,24 @@ from .events import ArgumentsReported, DeviceSeen, LoadReady, ModelIdentified, P
 from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
 from .records.block import Stream
 from .scan import Line
-from .writers import blur, key_of, may_write, settle, twins, writers_of
+from .writers import (
+    Relay,
+    blur,
+    claimed_twice,
+    form_of,
+    key_of,
+    may_write,
+    settle,
+    strangers,
+    twin_parents,
+    twins,
+    writers_of,
+)
 
 __all__ = ["Ownership", "assign"]
+
+MANY = 64
+"""So many lives that are over are kept among those whose lines carry no tag, before they are let go."""
 
 
 @dataclass
@@ -140,6 +155,7 @@ class _Owner:
     scope: Scope | None
     rule: str
     candidates: tuple[Load, ...] = ()
+    suspect: str = ""
 
 
 class _Machine:
@@ -159,10 +175,26 @@ class _Machine:
             for line in group.lines
             if line.carried_by is None and self.programs[line.pattern.program].grammar.supervises
         }
+        drop, undecided = claimed_twice(group.lines)
+        group.lines = [line for line in group.lines if line.order not in drop]
         suspects = self._clock_suspects(group)
+        for pid in group.supervised:
+            heard = [one for one in group.lines if key_of(one)[1] == pid and one.carried_by is None]
+            relays = {key_of(one) for one in heard if self.programs[one.pattern.program].grammar.supervises}
+            grammars = {program: self.programs[program].grammar for program, _ in relays}
+            known = {program: Relay(grammar.children, grammar.spawned) for program, grammar in grammars.items()}
+            group.strange[pid], group.mixed[pid] = strangers(heard, known)
+            for relay in relays:
+                if twin_parents([one for one in heard if one.pattern.role != "parent" or key_of(one) == relay]):
+                    group.shared.add(relay)
         self._find_twins(group, suspects)
         for line in group.lines:
-            self._line(group, line, suspects.get(line.order, ""))
+            if line.order in undecided:
+                self._emit(
+                    line, _Owner(None, None, Scope.AMBIGUOUS, "several programs of this stream print such a line")
+                )
+            else:
+                self._line(group, line, suspects.get(line.order, ""))
         for process in group.processes:
             for load in process.loads:
                 if load.open and load.end_reason is None:
@@ -172,11 +204,11 @@ class _Machine:
         """Note in `group.shared` the writers whose name another process has as well."""
         runs: dict[tuple[str, int | None, str | None], list[Line]] = {}
         for line in group.lines:
-            if line.carried_by is None and line.pattern.role == "child" and line.order not in suspects:
+            own = line.pattern.role == "child" and not self._by_child(group, line)
+            if own and line.carried_by is None and line.order not in suspects:
                 runs.setdefault((*key_of(line), line.prefix.tag), []).append(line)
         for (program, pid, tag), run in runs.items():
-            alone = self._collective(run[0]) or (tag is None and pid not in group.supervised)
-            if alone and twins(run, _clock):
+            if (tag is None or self._collective(run[0])) and twins(run, _clock):
                 group.shared.add((program, pid))
 
     def _clock_suspects(self, group: Group) -> dict[int, str]:
@@ -184,7 +216,7 @@ class _Machine:
 
         Writers whose clock shows that several processes write as one are noted in `group.shared`.
         """
-        runs: dict[tuple[str, int | None, str | None], list[tuple[Tick, Line]]] = {}
+        runs: dict[tuple[str, int | None, str | None, str], list[tuple[Tick, Line]]] = {}
         for line in group.lines:
             program = self.programs[line.pattern.program]
             if program.grammar.clock != "elapsed" or not line.prefix.clock or line.carried_by is not None:
@@ -192,13 +224,13 @@ class _Machine:
             clock = _clock(line)
             if clock is None:
                 continue
-            key = (*key_of(line), line.prefix.tag)
+            key = (*key_of(line), line.prefix.tag, form_of(line))
             begins = bool(line.pattern.effects.keys() & {"process", "load"})
             ready = line.pattern.event is LoadReady
             ends = line.pattern.effects.get("end", {}).get("by") == "self"
             runs.setdefault(key, []).append((Tick(clock, begins, ready, ends), line))
         suspects: dict[int, str] = {}
-        for (program_name, pid, tag), run in runs.items():
+        for (program_name, pid, tag, _), run in runs.items():
             judged = judge([tick for tick, _ in run])
             if judged.shared and tag is None:
                 group.shared.add((program_name, pid))
@@ -221,8 +253,7 @@ class _Machine:
         begun = self._process_line(group, line) if "process" in effects else None
         owner = self._resolve(group, line) if begun is None else begun
         process = owner.process
-        if begun is not None and begun.scope is None:
-            suspect = begun.rule
+        suspect = suspect or owner.suspect
         if process is not None and not suspect:
             suspect = self._implausible(process, owner.load, line)
         if suspect:
@@ -272,13 +303,13 @@ class _Machine:
         grammar = self.programs[line.pattern.program].grammar
         tag = line.prefix.tag
         if tag is not None and grammar.tag_is == "child":
-            child = group.children.get(tag)
+            whose = (key_of(line)[1], tag)
+            child = group.children.get(whose)
             if child is None:
-                child = self._new_process(group, line, tag=tag)
-                group.children[tag] = child
+                child = group.children[whose] = self._new_process(group, line, tag=tag)
             return self._inside(child, line, Scope.EXACT, "tag of the line")
         if grammar.members == "stream":
-            return self._member(group, line, tag)
+            return self._member(group, line)
         if line.pattern.role == "parent" or grammar.supervises:
             process = self._supervisor(group, line)
             meant = self._meant(group, line) if grammar.supervises else None
@@ -290,9 +321,11 @@ class _Machine:
     def _meant(self, group: Group, line: Line) -> Load | None:
         """The child that a supervisor's line is about without naming it."""
         pattern = line.pattern
-        alive = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+        if key_of(line) in group.shared:
+            return None
+        alive = self._children(group, line)
         if pattern.possible_in:
-            current = group.current
+            current = self._supervisor(group, line).current
             if current is not None and current.open and current.phase in pattern.possible_in:
                 return current
             alive = [load for load in alive if load.phase in pattern.possible_in]
@@ -300,21 +333,49 @@ class _Machine:
             return None
         return alive[0] if len(alive) == 1 else None
 
+    def _children(self, group: Group, line: Line) -> list[Load]:
+        """The open loads of the children of the supervisor that wrote a line."""
+        parent = self._supervisor(group, line)
+        parent.children = [one for one in parent.children if one.load is None or one.load.open]
+        return [one.load for one in parent.children if one.load]
+
     def _untagged(self, group: Group, line: Line) -> _Owner:
         """A line that does not say who of its stream wrote it: by elimination, or ambiguous."""
         key, effects = key_of(line), line.pattern.effects
-        lives = list(writers_of(group, key))
-        relayed = key[1] in group.supervised
+        form = None if line.pattern.unprefixed and not line.prefix.present else form_of(line)
+        relayed = key[1] in group.supervised and form not in group.strange[key[1]]
+        lives = [one for one in writers_of(group, key) if relayed or one.parent is None]
+        if form is not None:
+            lives = [one for one in lives if one.parent is None or self._forms(one.parent) in {None, form}]
         if not lives and not relayed:
             lives = [self._new_own(group, line)]
         if len(lives) == 1 and not relayed and key not in group.shared:
             only = lives[0]
+            if (
+                form in {"prefix", "json"}
+                and only.form not in {None, form}
+                and only.load is not None
+                and only.load.open
+            ):
+                return _Owner(None, None, None, "made otherwise than its writer's lines")
             rule = "trusted process id" if line.stream.trusted else "only writer of its source"
             return self._inside(only, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, rule)
+        if relayed and any(pid == key[1] and (program, pid) in group.shared for program, pid in group.parents):
+            loads = tuple(one.load for one in lives if one.load is not None)
+            reason = "several supervisors relay through this stream"
+            return _Owner(None, None, Scope.AMBIGUOUS if loads else None, reason, loads)
+        if form is not None and any(one.form not in {None, form} for one in lives):
+            lives = [one for one in lives if one.form in {None, form}]
+            if not lives:
+                reason = "without the prefix that its writers' lines have"
+                return _Owner(None, None, None, reason, suspect=reason if form == "bare" else "")
         claimed = effects.get("claims")
         if claimed:
-            owing = [one for one in lives if one.load and claimed["due"] in one.load.due | one.load.may_owe]
-            if len(owing) == 1 and not any(one.routes and may_write(one, line.pattern) for one in lives):
+            due = claimed["due"]
+            owing = [one for one in lives if one.load and due in one.load.due | one.load.may_owe]
+            # Who never owed it may print it unasked, unless he has got ready without.
+            free = [one for one in lives if may_write(one, line.pattern) and not _asked(one, due)]
+            if len(owing) == 1 and all(one is owing[0] for one in free):
                 return _Owner(owing[0], owing[0].load, Scope.INFERRED, "due from this writer")
         if "load" in effects:
             return self._beginner(group, line, lives)
@@ -325,9 +386,13 @@ class _Machine:
             return _Owner(only, only.load, Scope.INFERRED, rule)
         if fitting:
             loads = tuple(one.load for one in fitting if one.load is not None)
-            return _Owner(None, None, Scope.AMBIGUOUS, "several could have written it, none says which", loads)
+            return _Owner(None, None, Scope.AMBIGUOUS, "several could have written it, and none says which", loads)
         who = "child of this supervisor" if relayed else "process of this stream"
         return _Owner(None, None, None, f"no {who} was in a phase to write it")
+
+    def _forms(self, parent: Process) -> str | None:
+        """The form of the lines of a supervisor's children, if it is known."""
+        return self.programs[parent.program].grammar.children
 
     def _beginner(self, group: Group, line: Line, lives: list[Process]) -> _Owner:
         """Whose load begins: a process that has none yet, a child that was announced, or one that wakes."""
@@ -336,26 +401,35 @@ class _Machine:
             for one in lives
             if one.load is not None and one.load.open and one.load.announced_by_parent and "begin" in one.load.may_be
         ]
-        waking = [one for one in lives if one.wakes or (one.load is not None and one.load.asleep)]
+        waking = [one for one in lives if one.wakes or (one.load and (one.load.asleep or "asleep" in one.load.may_be))]
         beginning = [one for one in lives if one.load is None and not one.routes]
         able = [*announced, *waking, *beginning]
+        model = getattr(line.matched.event, "model", None)
+        named = [one for one in announced if model and one.load and model in {one.load.label, one.load.model}]
+        named = named if self._by_child(group, line) else []
         if len(able) == 1:
             return _Owner(able[0], able[0].load, Scope.INFERRED, "only one that can begin a load")
+        if len(named) == 1:
+            return _Owner(named[0], named[0].load, Scope.INFERRED, "the file that its supervisor announced")
+        if len(announced) > 1:
+            loads = tuple(one.load for one in announced if one.load is not None)
+            reason = "several children are announced, and none is named"
+            return _Owner(None, None, Scope.AMBIGUOUS, reason, loads)
         if line.pattern.effects["load"].get("once") and not able:
             again = [one.load for one in lives if one.load and one.load.open and one.load.ready is None]
             if len(again) == 1:
                 return _Owner(again[0].process, again[0], Scope.INFERRED, "only one whose load begins")
             if again:
-                reason = "several could have written it, none says which"
+                reason = "several could have written it, and none says which"
                 return _Owner(None, None, Scope.AMBIGUOUS, reason, tuple(again))
         # Which of several beginnings goes on is not known: the load is a process of its own, and no beginning is its.
-        for one in beginning:
+        for one in beginning if not announced else ():
             one.gone = True
         key = key_of(line)
-        if key[1] in group.supervised:
+        if self._by_child(group, line):
             return _Owner(None, None, Scope.INFERRED, "a child whose announcement is not in the log")
         process = self._new_own(group, line)
-        for _ in beginning[1:]:
+        for _ in beginning[1:] if not announced else ():
             self._new_own(group, line)
         group.own[key] = process
         return _Owner(process, None, Scope.INFERRED, "a load of its stream")
@@ -372,11 +446,10 @@ class _Machine:
             return _Owner(process, None, scope, f"{rule}; the load has ended")
         return _Owner(process, load, scope, rule)
 
-    def _member(self, group: Group, line: Line, tag: str | None) -> _Owner:
+    def _member(self, group: Group, line: Line) -> _Owner:
         """A process of a start that has several: known by its tag, else by being of the only start that can write."""
         key = key_of(line)
-        if tag is not None and (not tag.isdigit() or key in group.shared):
-            tag = None  # a rank, or a process id that occurs twice, does not tell one start from another
+        tag = None if key in group.shared else _identity(line)  # a process id that occurs twice tells nothing either
         if tag is not None and tag in group.members:
             process = group.members[tag]
             self._bind(process, line)
@@ -392,7 +465,8 @@ class _Machine:
             fitting = [one for one in fitting if self._has_room(one, line)]
         if len(fitting) == 1 or (fitting and all(one is fitting[0] for one in fitting)):
             process = fitting[0]
-            self._join(group, process, line, tag)
+            if "load" not in line.pattern.effects:  # else it may begin another start
+                self._join(group, process, line, tag)
             return self._inside(process, line, Scope.INFERRED, "only start that can have written it")
         if fitting:
             if tag is not None:
@@ -412,7 +486,12 @@ class _Machine:
         """Whether a start could have written a line, one that announces a load included."""
         load = process.load
         if "load" in line.pattern.effects:
-            return load is None or (load.open and load.ready is None)
+            # What announces a start carries tags in all of its lines or in none of them.
+            tagged = line.prefix.tag is not None
+            alike = (
+                load is None or any((tag is not None) == tagged for tag, _ in load.announcers) or not load.announcers
+            )
+            return alike and (load is None or (load.open and load.ready is None))
         return load is None or may_write(process, line.pattern)
 
     def _join(self, group: Group, process: Process, line: Line, tag: str | None) -> None:
@@ -454,7 +533,12 @@ class _Machine:
             parent=parent,
         )
         group.processes.append(process)
+        if parent is not None:
+            parent.children.append(process)
         if tag is None and (parent is not None or not self._collective(line)):
+            over = [one for one in group.untagged if one.gone or (one.parent and one.load and not one.load.open)]
+            if len(over) > MANY:
+                group.untagged = [one for one in group.untagged if one not in over]
             group.untagged.append(process)
         return process
 
@@ -462,10 +546,15 @@ class _Machine:
         """Whether a start of the line's program is several processes, told apart by the tags of their lines."""
         return self.programs[line.pattern.program].grammar.members == "stream"
 
+    def _by_child(self, group: Group, line: Line) -> bool:
+        """Whether an untagged line can only be of a supervisor's child."""
+        pid, form = key_of(line)[1], form_of(line)
+        return pid in group.supervised and form not in group.strange[pid] and form not in group.mixed[pid]
+
     def _new_own(self, group: Group, line: Line) -> Process:
         """Another life of a server that writes its own lines."""
         parent = None
-        if key_of(line)[1] in group.supervised:
+        if self._by_child(group, line):
             parent = next((one for one in group.parents.values() if one.pid == key_of(line)[1]), None)
         process = group.own[key_of(line)] = self._new_process(group, line, parent=parent)
         return process
@@ -477,31 +566,37 @@ class _Machine:
         grammar = self.programs[line.pattern.program].grammar
         tag = line.prefix.tag
         if grammar.supervises and line.pattern.role == "parent":
-            for child in [one for one in group.processes if one.parent is not None]:
-                if child.load and child.load.open:
-                    self._end(child.load, line, "unknown")
-            group.children.clear()
+            if key_of(line) not in group.shared:
+                for load in self._children(group, line):
+                    self._end(load, line, "unknown")
             return None
         if grammar.members == "stream":
             return None
         clock = _clock(line)
         if tag is not None:
-            if tag in group.children and self._another_life(group.children[tag], line, clock):
-                self._succeed(group.children.pop(tag), proven=True)
+            whose = (key_of(line)[1], tag)
+            if whose in group.children and self._another_life(group.children[whose], line, clock):
+                self._succeed(group.children.pop(whose), proven=True)
             return None
         key = key_of(line)
         lives = [one for one in writers_of(group, key) if not one.routes]
         name = line.pattern.name
         waiting = [one for one in lives if one.load is not None and "begin" in one.load.may_be and name not in one.said]
+        waiting = waiting if self._by_child(group, line) else []
         if waiting:
             waiting[-1].said.add(name)
+            if len(waiting) > 1:
+                loads = tuple(one.load for one in waiting if one.load is not None)
+                return _Owner(None, None, Scope.AMBIGUOUS, "several children are announced, and none is named", loads)
             return _Owner(waiting[-1], waiting[-1].load, Scope.INFERRED, "first words of an announced child")
         newest = group.own.get(key)
-        other = key in group.shared or newest is None or newest.gone
+        mixed = form_of(line) in group.mixed.get(key[1], ())
+        other = key in group.shared or mixed or newest is None or newest.gone
         if newest is not None and not other and not self._another_life(newest, line, clock):
             newest.said.add(name)
             if newest.load is not None and newest.load.open and line.pattern.possible_in == {"begin"}:
-                return _Owner(None, None, None, "a process does not begin in the middle of its own clock")
+                reason = "a process does not begin in the middle of its own clock"
+                return _Owner(None, None, None, reason, suspect=reason)
             if newest.load is None and (len(lives) > 1 or key[1] in group.supervised):
                 return _Owner(newest, None, Scope.INFERRED, "newest process of its stream; before any load")
             return None
@@ -526,7 +621,7 @@ class _Machine:
     def _succeed(self, process: Process, proven: bool) -> None:
         """Another life begins: this one has ended if that is proven, or if its end was seen to begin."""
         load = process.load
-        over = proven or (load is not None and (load.closing is not None or not load.open))
+        over = proven or (load is not None and not load.asleep and (load.closing is not None or not load.open))
         if load is not None and load.open and over:
             load.end_reason = "exit" if load.closing else "unknown"
         process.gone = process.gone or over
@@ -569,7 +664,7 @@ class _Machine:
             label = line.matched.keys.get(arguments.get("label", ""), None) or model
             return self._announce(group, line, label, model)
         process = owner.process
-        if process is None and key_of(line)[1] in group.supervised and not owner.candidates:
+        if process is None and self._by_child(group, line) and not owner.candidates:
             parents = [one for one in group.parents.values() if one.pid == key_of(line)[1]]
             process = self._new_process(group, line, parent=parents[-1] if parents else self._new_process(group, line))
             return _Owner(
@@ -583,6 +678,8 @@ class _Machine:
         load = process.load
         if load is not None and load.open and load.announced_by_parent and load.phase != "serve":
             load.model = load.model or model
+            load.may_be.discard("begin")
+            process.form = form_of(line)
             load.names.setdefault("child", model or "")
             return _Owner(process, load, owner.scope, owner.rule)
         if arguments.get("once") and load is not None and load.open:
@@ -590,6 +687,8 @@ class _Machine:
             if load.ready is None and (said not in load.announcers or not self._collective(line)):
                 load.model = load.model or model
                 load.announcers.add(said)
+                if self._collective(line):
+                    self._join(group, process, line, _identity(line))
                 return _Owner(process, load, owner.scope, owner.rule)
             same_writer = line.prefix.tag is None or line.prefix.tag in process.members
             if load.closing or (same_writer and key_of(line) not in group.shared):
@@ -609,9 +708,9 @@ class _Machine:
         process.wakes = False
         load = self._open(process, line, model)
         load.announcers.add((line.prefix.tag, line.pattern.name))
+        process.form = form_of(line)
         if self._collective(line):
-            tag = line.prefix.tag
-            self._join(group, process, line, tag if tag is None or tag.isdigit() else None)
+            self._join(group, process, line, _identity(line))
         return _Owner(process, load, owner.scope, owner.rule)
 
     def _next_start(self, group: Group, line: Line) -> Process:
@@ -627,7 +726,7 @@ class _Machine:
         """A load begins again without a wake: another life of the program, whose first lines are not in the log."""
         new = self._new_process(group, line, tag=process.tag, parent=process.parent)
         if process.tag is not None:
-            group.children[process.tag] = new
+            group.children[key_of(line)[1], process.tag] = new
         else:
             for key, one in list(group.own.items()):
                 if one is process:
@@ -638,26 +737,31 @@ class _Machine:
     def _announce(self, group: Group, line: Line, label: str | None, model: str | None) -> _Owner:
         """A supervisor says what it is about to start."""
         arguments = line.pattern.effects.get("load", {})
-        children = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+        children = self._children(group, line)
+        parent = self._supervisor(group, line)
         if arguments.get("once"):
+            confirms = "parent_ready" in line.pattern.effects
             for load in reversed(children):
-                if load.ready is None and load.closing is None and (None in {label, load.label} or load.label == label):
+                open_ = load.closing is None and (load.ready is None or (confirms and not load.confirmed))
+                named = load.label == label or (None in {label, load.label} and key_of(line) not in group.shared)
+                if open_ and named:
                     load.label, load.model = load.label or label, load.model or model
-                    group.current = load
+                    parent.current = load
                     return _Owner(load.process, load, Scope.EXACT, "announced by its supervisor")
-        for load in children:
+        for load in children if key_of(line) not in group.shared else ():
             if label is not None and load.label == label:
                 self._end(load, line, "superseded")
             elif load.ready is None and not arguments.get("parallel"):
                 # One load at a time: the one before that never got ready was given up.
                 self._end(load, line, "aborted")
-        process = self._new_process(group, line, parent=self._supervisor(group, line))
+        process = self._new_process(group, line, parent=parent)
         process.label = label
         announced = self._open(process, line, model)
         announced.label = label
         announced.announced_by_parent = True
         announced.may_be.add("begin")
-        group.current = announced
+        announced.mute = self.programs[parent.program].grammar.spawned
+        parent.current = announced
         return _Owner(process, announced, Scope.EXACT, "announced by its supervisor")
 
     def _supervisor(self, group: Group, line: Line) -> Process:
@@ -685,10 +789,11 @@ class _Machine:
         if grammar.tag_is == "child" and grammar.tag is not None and key is not None:
             process = self._new_process(group, line, tag=str(key), parent=owner.process)
             process.label = None if label is None else str(label)
-            old = group.children.get(str(key))
+            whose = (key_of(line)[1], str(key))
+            old = group.children.get(whose)
             if old is not None and old.load is not None and old.load.open:
                 self._end(old.load, line, "unknown")
-            group.children[str(key)] = process
+            group.children[whose] = process
             process.last = line
             load = self._open(process, line, process.label)
             load.label = process.label
@@ -696,11 +801,7 @@ class _Machine:
             load.may_be.add("begin")
             load.spawned = True
             return _Owner(process, load, Scope.EXACT, "spawned by its supervisor")
-        waiting = [
-            one.load
-            for one in group.processes
-            if one.parent is not None and one.load is not None and one.load.open and one.load.ready is None
-        ]
+        waiting = [load for load in self._children(group, line) if load.ready is None]
         if waiting and (label is None or waiting[-1].label in (None, label)):
             load = waiting[-1]
             if load.spawned:
@@ -709,13 +810,13 @@ class _Machine:
                 load.contexts, load.context, load.outer, load.part = [], None, [], Part.TARGET
                 load.unsure.clear()
                 load.enter("allocate", line)
-            load.spawned = True
+            load.spawned, load.mute = True, False
             load.label = load.label or (None if label is None else str(label))
             load.process.label = None if key is None else str(key)
             return _Owner(load.process, load, Scope.EXACT, "spawned by its supervisor")
         announced = self._announce(group, line, None if label is None else str(label), None)
         assert announced.load is not None
-        announced.load.spawned = True
+        announced.load.spawned, announced.load.mute = True, False
         announced.load.process.label = None if key is None else str(key)
         return announced
 
@@ -790,6 +891,7 @@ class _Machine:
                 process.wakes = True
             elif load is not None:
                 load.due.add(effects["due"]["next"])
+                load.owed.add(effects["due"]["next"])
         if load is None:
             return
         settle(load, line)
@@ -983,23 +1085,20 @@ class _Machine:
         captured = {**line.matched.keys, **_fields(line)}
         named = captured.get(arguments.get("label") or arguments.get("key") or "")
         waiting = [
-            one.load
-            for one in group.processes
-            if one.parent is not None
-            and one.load is not None
-            and one.load.open
-            and one.load.ready is None
-            and (named is None or str(named) in {one.load.label, one.label})
+            load
+            for load in self._children(group, line)
+            if not load.confirmed and (named is None or str(named) in {load.label, load.process.label})
         ]
-        if len(waiting) == 1:
-            load = waiting[0]
-            load.enter("serve", line)
+        if len(waiting) == 1 and (named is not None or key_of(line) not in group.shared):
+            waiting[0].confirmed = True
+            if waiting[0].phase != "end":
+                waiting[0].enter("serve", line)
 
     def _live_count(self, group: Group, line: Line) -> None:
         captured = {**line.matched.keys, **_fields(line)}
         count = captured.get(line.pattern.effects["live_count"]["from"])
-        alive = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
-        if count is None or not alive:
+        alive = self._children(group, line)
+        if count is None or not alive or key_of(line) in group.shared:
             return
         if int(count) == 0:
             for load in alive:
@@ -1017,27 +1116,29 @@ class _Machine:
         reason = reason or "unknown"
         by = arguments.get("by", "self")
         loads: list[Load] = []
+        if key_of(line) in group.shared and line.pattern.role == "parent" and by not in {"label", "key"}:
+            return
         if by == "self" and owner.load is not None:
             loads = [owner.load]
         elif by in {"label", "key"}:
             text = str(captured.get(arguments.get("from", "")))
             for wanted in dict.fromkeys((text, *text.split())):
                 named = [
-                    one.load
-                    for one in group.processes
-                    if one.load is not None and one.load.open and wanted in {one.load.label, one.tag, one.label}
+                    load
+                    for load in self._children(group, line)
+                    if wanted in {load.label, load.process.tag, load.process.label}
                 ]
                 loads += named if len(named) == 1 and named[0] not in loads else []
             if len(loads) == 1 and captured.get("pid") is not None:
                 loads[0].process.pid = captured["pid"]
         elif by == "pid":
-            alive = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+            alive = self._children(group, line)
             loads = [load for load in alive if load.process.pid == captured.get("pid")]
             # A supervisor that names a pid nobody has introduced means the child it is closing, or its only one.
             loads = loads or [load for load in alive if load.closing is not None] or alive
             loads = loads if len(loads) == 1 else []
         elif by == "children":
-            loads = [one.load for one in group.processes if one.parent is not None and one.load and one.load.open]
+            loads = self._children(group, line)
         elif by == "all":
             loads = [one.load for one in group.processes if one.load and one.load.open]
         for load in loads:
@@ -1107,6 +1208,18 @@ def _target(line: Line, effect: str) -> str | None:
 def _clock(line: Line) -> int | None:
     """µs since its writer began, if the line carries them."""
     return elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
+
+
+def _asked(process: Process, due: str) -> bool:
+    """Whether a life prints what is due only after it has said that it will, or not at all."""
+    load = process.load
+    return load is not None and (due in load.owed or load.may_be <= {"serve", "asleep", "end"})
+
+
+def _identity(line: Line) -> str | None:
+    """The tag of a line, where it is a process id: a rank does not tell one start from another."""
+    tag = line.prefix.tag
+    return tag if tag is not None and tag.isdigit() else None
 
 
 def _fields(line: Line) -> dict[str, Any]:

@@ -30,6 +30,10 @@ COVERED = 0.8
 """A life that is only known by its time needs this share of its samples inside it, give or take an edge."""
 
 
+BESIDE_US = 2_000_000
+"""How near in time a sample that says more makes another one needless: tables print whole seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class CardSample:
     """One card at one moment; bytes."""
@@ -123,6 +127,8 @@ class Telemetry:
     holders: list[Holder] = field(default_factory=list)
     zone_us: int = 0
     zone_basis: str = "none needed"
+    zoned: set[str] = field(default_factory=set)
+    """Names of the sources whose times are UTC as they stand."""
 
     def card(self, uuid: str | None, pci: str | None, index: int | None) -> Card:
         """The card with that identity, made if it is new."""
@@ -156,6 +162,9 @@ def gather(
 ) -> Telemetry:
     """Bring the rows of all telemetry sources together, by card and process; times as printed."""
     telemetry = Telemetry()
+    card_sets, holder_sets = list(card_sets), list(holder_sets)
+    every: list[CardSamples | HolderSamples] = [*card_sets, *holder_sets]
+    telemetry.zoned = {one.source.name for one in every if one.zone_known}
     for cards in card_sets:
         root = cards.source.digest.root
         for row, wall in enumerate(cards.wall_us):
@@ -213,10 +222,24 @@ def gather(
                 telemetry.holders.append(holder)
             holder.samples.append(sample)
     for card in telemetry.cards:
-        card.samples.sort(key=lambda one: one.at_us)
+        card.samples = _fullest(sorted(card.samples, key=lambda one: one.at_us))
     telemetry.cards.sort(key=lambda one: (one.index is None, one.index or 0, one.uuid or ""))
     telemetry.holders.sort(key=lambda one: (one.first_us, one.pid, one.card.index or 0))
     return telemetry
+
+
+def _fullest(samples: Sequence[CardSample]) -> list[CardSample]:
+    """Samples without those that say less than another one of the same seconds: a table beside a query's rows."""
+    full = [one.at_us for one in samples if one.free is not None and one.reserved is not None]
+    if not full or len(full) == len(samples):
+        return list(samples)
+    kept = []
+    for one in samples:
+        place = bisect_left(full, one.at_us - BESIDE_US)
+        beside = place < len(full) and full[place] <= one.at_us + BESIDE_US
+        if not beside or (one.free is not None and one.reserved is not None):
+            kept.append(one)
+    return kept
 
 
 @dataclass(frozen=True)
@@ -247,14 +270,19 @@ def lives(processes: Sequence[Process]) -> dict[int, Life]:
 
 
 def shift(telemetry: Telemetry, offset_us: int, basis: str) -> None:
-    """Move all printed times to UTC."""
+    """Move all times to UTC that were printed without a zone."""
     telemetry.zone_us, telemetry.zone_basis = offset_us, basis
     if not offset_us:
         return
+    zoned = telemetry.zoned
     for card in telemetry.cards:
-        card.samples = [replace(one, at_us=one.at_us - offset_us) for one in card.samples]
+        moved = [one if one.source in zoned else replace(one, at_us=one.at_us - offset_us) for one in card.samples]
+        card.samples = _fullest(sorted(moved, key=lambda one: one.at_us))
     for holder in telemetry.holders:
-        holder.samples = [replace(one, at_us=one.at_us - offset_us) for one in holder.samples]
+        holder.samples = sorted(
+            (one if one.source in zoned else replace(one, at_us=one.at_us - offset_us) for one in holder.samples),
+            key=lambda one: one.at_us,
+        )
 
 
 def infer_zone(telemetry: Telemetry, processes: Sequence[Process], tz_us: int | None, zone_known: bool) -> None:
@@ -273,7 +301,7 @@ def infer_zone(telemetry: Telemetry, processes: Sequence[Process], tz_us: int | 
         if begin is None:
             continue
         for holder in telemetry.holders:
-            if holder.pid not in pids:
+            if holder.pid not in pids or holder.samples[0].source in telemetry.zoned:
                 continue
             for quarters in range(-14 * 4, 14 * 4 + 1):
                 offset = quarters * QUARTER_US

@@ -7,14 +7,30 @@ any of its candidates, so each then may be in more than one phase, and what it p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .catalogue import Pattern
 from .events import LoadReady
 from .lives import Group, Load, Mark, Process
 from .scan import Line
 
-__all__ = ["Key", "blur", "key_of", "may_write", "settle", "twins", "writers_of"]
+__all__ = [
+    "Key",
+    "Relay",
+    "blur",
+    "claimed_twice",
+    "form_of",
+    "key_of",
+    "may_write",
+    "settle",
+    "strangers",
+    "twin_parents",
+    "twins",
+    "writers_of",
+]
 
 Key = tuple[str, int | None]
 
@@ -31,10 +47,17 @@ def writers_of(group: Group, key: Key) -> Iterator[Process]:
         if one.gone:
             continue
         if one.parent is not None:
-            if one.parent.pid == pid and one.load is not None and one.load.open:
+            if one.parent.pid == pid and one.load is not None and one.load.open and not one.load.mute:
                 yield one
         elif (one.program, one.pid) == (program, pid):
             yield one
+
+
+def form_of(line: Line) -> str:
+    """How a line is made: a server prints all its lines with a prefix, or none of them, or as JSON."""
+    if not line.prefix.present:
+        return "bare"
+    return "json" if line.prefix.clock and line.prefix.clock[0].isdigit() else "prefix"
 
 
 def may_write(process: Process, pattern: Pattern) -> bool:
@@ -54,8 +77,8 @@ def twins(lines: Iterable[Line], clock_of: Callable[[Line], int | None]) -> bool
     """Whether the lines of one writer show that two processes write under its name.
 
     A restart announces itself anew and then says everything once, with a clock that begins again. Where a writer
-    announces itself twice before it loads, goes on with a later clock, serves before its new start got ready, or gets
-    ready twice, an earlier process is still there.
+    announces itself twice before it loads, goes on with a later clock, serves before its new start got ready or after
+    it ended, or gets ready twice, another process is there.
 
     Args:
         lines: Lines that carry the same tag, or none, of one program and one trusted process id.
@@ -64,6 +87,7 @@ def twins(lines: Iterable[Line], clock_of: Callable[[Line], int | None]) -> bool
     said: set[str] = set()
     ready: set[str] = set()
     lives = loads = 0
+    ended = False
     last: int | None = None
     for line in lines:
         pattern, clock = line.pattern, clock_of(line)
@@ -73,21 +97,167 @@ def twins(lines: Iterable[Line], clock_of: Callable[[Line], int | None]) -> bool
             forward = clock is not None and last is not None and clock >= last
             if lives and not ready and ("process" in effects) and (forward or not loads):
                 return True
-            lives, loads, said, ready = lives + 1, 0, {name}, set()
+            lives, loads, said, ready, ended = lives + 1, 0, {name}, set(), False
         elif begins:
             said.add(name)
         if "load" in effects and not begins:
             if loads and not ready:
                 return True
-            loads, ready = loads + 1, set()
+            loads, ready, ended = loads + 1, set(), False
         elif effects.get("phase", {}).get("to") == "serve":
-            if pattern.event is LoadReady and name in ready and lives > 1:
+            if (ended and lives > 1) or (pattern.event is LoadReady and name in ready and lives > 1):
                 return True
             ready.add(name)
-        elif lives > 1 and not ready and _serves(pattern):
+        elif lives > 1 and (ended or not ready) and _serves(pattern):
             return True
+        ended = ended or effects.get("end", {}).get("by") == "self"
         last = clock if clock is not None else last
     return False
+
+
+def twin_parents(lines: Iterable[Line]) -> bool:
+    """Whether the lines of one supervisor's stream show that two supervisors write to it.
+
+    No child survives its supervisor. So where one starts anew and a child's line, its readiness or its number comes
+    before the new one announced as many, the old supervisor is still there.
+    """
+    said: set[str] = set()
+    starts = announced = 0
+    for line in lines:
+        effects = line.pattern.effects
+        if line.pattern.role != "parent":
+            if starts > 1 and not announced and line.prefix.tag is None and line.pattern.possible_in:
+                return True
+            continue
+        if "process" in effects:
+            if line.pattern.name in said or not starts:
+                starts, announced, said = starts + 1, 0, set()
+            said.add(line.pattern.name)
+        elif effects.get("load", {}).get("child") or "spawn" in effects:
+            announced += 1
+        elif starts > 1 and not announced and effects.keys() & {"parent_ready", "live_count"}:
+            return True
+    return False
+
+
+def claimed_twice(lines: Iterable[Line]) -> tuple[set[int], set[int]]:
+    """Lines that patterns of several programs read, since several print the same: which to drop, which to leave open.
+
+    Such a line is of the program that also prints lines of its own in this stream, with its own prefix if one does.
+
+    Returns:
+        Orders of readings to drop, and of readings of lines that more than one program here may have printed.
+    """
+    readings: dict[tuple[str, int], list[Line]] = {}
+    for line in lines:
+        readings.setdefault((line.source, line.record), []).append(line)
+    several = [found for found in readings.values() if len({one.pattern.program for one in found}) > 1]
+    if not several:
+        return set(), set()
+    alone = [found[0] for found in readings.values() if len({one.pattern.program for one in found}) == 1]
+    present = {key_of(one) for one in alone}
+    prefixed = {key_of(one) for one in alone if one.prefix.present}
+    drop: set[int] = set()
+    undecided: set[int] = set()
+    for found in several:
+        keys = {key_of(one) for one in found}
+        kept = {program for program, _ in keys & prefixed or keys & present or {key_of(found[0])}}
+        drop.update(one.order for one in found if one.pattern.program not in kept)
+        if len(kept) > 1:
+            undecided.update(one.order for one in found if one.pattern.program in kept)
+    return drop, undecided
+
+
+@dataclass
+class _Announced:
+    """A child that its supervisor said it would start."""
+
+    texts: list[str]
+    spawned: bool
+    said: set[str] = field(default_factory=set)
+    loaded: bool = False
+
+    def holds(self, model: str | None) -> bool:
+        """Whether it can be the child that loads a file; only a text that names files can say no."""
+        text = "\n".join(self.texts)
+        name = re.split(r"[/\\]", model or "")[-1]
+        return not name or name in text or not re.search(r"[/\\][^/\\\s]+[/\\]\S", text)
+
+
+FORMS = frozenset({"bare", "prefix", "json"})
+
+
+class Relay(NamedTuple):
+    """What is known of a supervisor's children: the form of their lines, and whether a line starts each of them."""
+
+    form: str | None
+    spawned: bool
+
+
+def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[str], set[str]]:
+    """Whether all that a supervisor's stream holds can be its children's.
+
+    Each announced child says its first words once and begins one load, of the file that was announced. What begins
+    otherwise is another server that writes to the same stream.
+
+    Args:
+        lines: What was written under one trusted process id, or none.
+        relays: The supervisors that relay untagged lines there, by program.
+
+    Returns:
+        The forms of lines in which only others write, and those in which children write and others too.
+    """
+    waiting: dict[tuple[str, str], _Announced] = {}
+    good: set[str] = set()
+    bad: set[str] = set()
+    announced = wakes = False
+    for line in lines:
+        pattern = line.pattern
+        effects, event = pattern.effects, line.matched.event
+        model = getattr(event, "model", None)
+        form = form_of(line)
+        if pattern.role == "parent":
+            load = effects.get("load", {})
+            if pattern.program not in relays:
+                continue
+            if load.get("child") or "spawn" in effects:
+                announced = True
+                label = str(line.matched.keys.get(effects.get("spawn", load).get("label", ""), model))
+                known = waiting.get((pattern.program, label))
+                if known is None or ("spawn" in effects and known.spawned):
+                    if not load.get("parallel"):
+                        waiting = {which: one for which, one in waiting.items() if which[0] != pattern.program}
+                    known = waiting[pattern.program, label] = _Announced([], False)
+                known.spawned = known.spawned or "spawn" in effects
+                known.texts += [line.text, model or ""]
+            continue
+        if line.prefix.tag is not None:
+            continue
+        started = [
+            one
+            for (program, _), one in waiting.items()
+            if relays[program].form in {None, form} and (one.spawned or not relays[program].spawned)
+        ]
+        if "process" in effects:
+            fits = [one for one in started if pattern.name not in one.said and not one.loaded]
+            if fits:
+                fits[0].said.add(pattern.name)
+        elif "load" in effects:
+            fits = [one for one in started if not one.loaded and one.holds(model)]
+            if fits:
+                fits[0].loaded = True
+            elif wakes:
+                continue
+        else:
+            wakes = wakes or effects.get("due", {}).get("next") == "load"
+            continue
+        (good if fits else bad).add(form)
+    made = {relay.form for relay in relays.values()}
+    unable = set() if None in made else {form for form in FORMS if form not in made}
+    if not announced:
+        return unable, set()
+    # Where no child was ever seen to begin, children may print no such line and write in any form.
+    return (unable | (bad - good), bad & good) if good else (set(unable), bad - unable)
 
 
 def _serves(pattern: Pattern) -> bool:
@@ -97,11 +267,11 @@ def _serves(pattern: Pattern) -> bool:
 
 def settle(load: Load, line: Line) -> None:
     """A line is known to be of this load: it can only be in a phase that prints such a line."""
-    possible = line.pattern.possible_in & load.may_be
-    if not possible or "begin" in possible or len(load.may_be) == 1:
+    possible = line.pattern.possible_in & (load.may_be - {"begin"})
+    if not possible or "begin" in line.pattern.possible_in or len(load.may_be) == 1:
         return
-    load.may_be = set(possible)
-    if len(possible) == 1 and load.open:
+    load.may_be = set(possible) | (load.may_be & {"begin"})  # what was announced begins with the line that loads
+    if len(load.may_be) == 1 and load.open:
         load.enter(next(iter(possible)), line)
 
 

@@ -45,7 +45,6 @@ unsampled AS (
         coalesce(load.ended_us, load.closing_us) AS to_us, NULL::BIGINT AS number, load.begun_line AS line_id
     FROM load
     WHERE load.begun_us IS NOT NULL
-        AND load.load_id NOT IN (SELECT load_id FROM load_copies)
         AND load.load_id NOT IN (SELECT load_id FROM holder_levels WHERE load_id IS NOT NULL)
 ),
 timeless AS (
@@ -53,10 +52,8 @@ timeless AS (
         'timeless' AS kind, line.source_id AS subject, NULL::BIGINT AS from_us, NULL::BIGINT AS to_us,
         count(*) AS number, NULL::VARCHAR AS line_id
     FROM line
-    LEFT JOIN load_copies USING (load_id)
     GROUP BY line.source_id
-    HAVING bool_and(line.time_us IS NULL) AND bool_and(load_copies.load_id IS NULL OR line.load_id IS NULL)
-        AND count(load_copies.load_id) = 0
+    HAVING bool_and(line.time_us IS NULL)
 )
 SELECT * FROM sampling
 UNION ALL SELECT * FROM suppressed

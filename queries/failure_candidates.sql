@@ -1,6 +1,9 @@
 -- A class that a failure may belong to, by its signature, with what would separate it from the others.
 --
--- Candidates, never causes. What the host logged counts only where it is linked by unit, process id or card.
+-- Candidates, never causes. A signature is an error class and, where given, words, a kind of the host's lines, the amount
+-- refused in MiB, the tokens of the request in flight, and whether the load speculates. What the host logged counts only
+-- where it is linked by unit, process id or card. Classes named by a project say so: they are about its configurations, and
+-- dated.
 --
 -- load_id    VARCHAR  The load.
 -- failure    BIGINT   Failure within the load.
@@ -9,7 +12,49 @@
 -- separates  VARCHAR  What would tell it from others.
 -- source     VARCHAR  Who says so.
 -- lines      VARCHAR  Evidence of the host, separated by blanks, if the class needs it.
-WITH tokens AS (
+WITH known (
+    class, error_class, message, host, tried_low, tried_high, tokens_low, tokens_high, speculates, about, separates, source
+) AS (
+    VALUES
+    ('host_oom_kill', 'killed|no_word|worker_died|engine_died', NULL, 'oom_killed', NULL::DOUBLE, NULL::DOUBLE,
+        NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN, 'the kernel killed it because the host ran out of memory',
+        'the kernel log names the process and its memory', 'the kernel log'),
+    ('external_kill', 'killed', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'a signal from outside ended it: no error of its own', 'who sent it: a guard, an operator, the kernel',
+        'the service manager'),
+    ('gone_without_a_word', 'no_word', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'its process was gone and left no line: a kill from outside, or a death that writes nothing',
+        'the kernel log and the service manager of that minute; the exit status of the process', 'the absence of a line'),
+    ('card_fault', '.*', NULL, 'xid', NULL, NULL, NULL, NULL, NULL,
+        'the driver reported an error of the card', 'the number: 31 is a bad access by a program, 79 a lost card',
+        'the kernel log'),
+    ('kv_fit', 'kv_too_small|no_blocks', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'the cache that fits is smaller than asked', 'a shorter length, or a larger share of the card', 'the line itself'),
+    ('boot_free_memory', 'free_memory', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'others held the card when it started', 'who holds the card before the start', 'the line itself'),
+    ('unsupported', 'configuration|assertion|exception|load_failed|aborted|no kernel image.*',
+        '(?i)not supported|unsupported|no kernel image|cannot run the operation', NULL, NULL, NULL, NULL, NULL, NULL,
+        'the build cannot run this model, format or card', 'another build or another format of the same model',
+        'the line itself'),
+    ('cliff_1', 'out_of_memory', NULL, NULL, 38, 140, 25000, NULL, NULL,
+        'a long prompt with tools: the scratch of attention or of the feed-forward layer did not fit',
+        'the stack: softmax scratch (50 MiB) or feed-forward (138 MiB)', 'club-3090, 2026: its own configurations'),
+    ('cliff_2a', 'out_of_memory', NULL, NULL, 38, 51, 50000, NULL, NULL,
+        'one prompt above 50 to 60 thousand tokens: a chunked operator asked for its scratch',
+        'the stack: chunk_fwd_o calls empty_like', 'club-3090, 2026: its own configurations'),
+    ('cliff_2b', 'out_of_memory', NULL, NULL, 38, 51, 21000, 26999, NULL,
+        'a conversation that grew to 21 to 26 thousand tokens: fragmentation, not the pool',
+        'whether memory grew turn by turn; the stack: chunk_fwd_o calls empty_like',
+        'club-3090, 2026: its own configurations'),
+    ('speculation_illegal_access', 'an illegal memory access.*', NULL, NULL, NULL, NULL, NULL, NULL, true,
+        'a drafter wrote a token id that is none', 'the same requests with speculation off', 'club-3090 issue 758'),
+    ('data_dependent_library_failure', 'an internal operation failed', NULL, NULL, NULL, NULL, 1000, NULL, NULL,
+        'a matrix library fails in the prefill of certain prompts only, each time',
+        'the same prompt with -ub 256; another text of the same length', 'llama.cpp issues 28377 and 23407'),
+    ('device_out_of_memory', 'out of memory|out_of_memory', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'the card had no room for what was asked', 'the card''s free memory just before', 'the line itself')
+),
+tokens AS (
     SELECT load_id, failure, max(prompt_tokens) AS prompt_tokens FROM crash_requests GROUP BY load_id, failure
 ),
 speculating AS (
@@ -30,7 +75,7 @@ SELECT
     known.source,
     hosts.lines
 FROM failures
-JOIN failure_signatures AS known ON regexp_full_match(failures.error_class, known.error_class)
+JOIN known ON regexp_full_match(failures.error_class, known.error_class)
 LEFT JOIN tokens ON tokens.load_id = failures.load_id AND tokens.failure = failures.failure
 LEFT JOIN hosts ON hosts.load_id = failures.load_id AND hosts.failure = failures.failure AND hosts.what = known.host
 WHERE (known.message IS NULL OR regexp_matches(coalesce(failures.message, ''), known.message))

@@ -17,18 +17,21 @@
 -- process_bytes     BIGINT   Held by the process.
 -- allocated_bytes   BIGINT   Held by its allocator.
 -- reserved_bytes    BIGINT   Reserved by the allocator and not allocated.
+-- others_bytes      BIGINT   Held by others; with the process's own context where the line tells of its allocator alone.
 -- requested_tokens  BIGINT   Length asked for, of a refusal.
 -- possible_tokens   BIGINT   Length that would fit, of a refusal.
 SELECT
     load_id, line_id, ordinal, time_us, 'start_refused' AS event, 'root' AS rank, reason AS error_class, message, device,
     needed_bytes AS tried_bytes, available_bytes AS free_bytes, total_bytes, NULL AS process_bytes, NULL AS allocated_bytes,
-    NULL AS reserved_bytes, requested_tokens, possible_tokens
+    NULL AS reserved_bytes, NULL AS others_bytes, requested_tokens, possible_tokens
 FROM start_refused
 WHERE believed AND load_id IS NOT NULL
 UNION ALL BY NAME
 SELECT
     load_id, line_id, ordinal, time_us, 'allocation_failed' AS event, 'root' AS rank, 'out_of_memory' AS error_class, message,
-    device, size_bytes AS tried_bytes, free_bytes, total_bytes, process_bytes, allocated_bytes, reserved_bytes
+    device, size_bytes AS tried_bytes, free_bytes, total_bytes, process_bytes, allocated_bytes,
+    coalesce(reserved_bytes, reserved_total_bytes - allocated_bytes) AS reserved_bytes,
+    total_bytes - free_bytes - coalesce(process_bytes, reserved_total_bytes) AS others_bytes
 FROM allocation_failed
 WHERE believed AND load_id IS NOT NULL AND phase IS DISTINCT FROM 'fit'
 UNION ALL BY NAME

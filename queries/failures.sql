@@ -2,7 +2,8 @@
 --
 -- Failure lines of one load belong together until a request or a ready line stands between them, or 30 seconds. The first
 -- line that can be a root is the cause that the log gives; wrappers and consequences never are. A load that ended badly
--- without any such line has one row with none: it was killed, or died without a word.
+-- without any such line has one row with none: it was killed, or died without a word. Wrappers and consequences after an
+-- orderly end began are of that end: they are no failure.
 --
 -- load_id          VARCHAR  The load.
 -- number           BIGINT   Its place among the loads of the case.
@@ -23,8 +24,15 @@
 -- process_bytes    BIGINT   Held by the process.
 -- allocated_bytes  BIGINT   Held by its allocator.
 -- reserved_bytes   BIGINT   Reserved by the allocator and not allocated.
+-- others_bytes     BIGINT   Held by others; with the process's own context where only its allocator is told of.
 -- lines            VARCHAR  Evidence: line ids in order, separated by blanks.
-WITH progress AS (
+WITH orderly AS (
+    SELECT load_id, min(ordinal) AS ordinal
+    FROM load_ended
+    WHERE believed AND load_id IS NOT NULL AND reason IN ('exit', 'stopped', 'evicted', 'sleep')
+    GROUP BY load_id
+),
+progress AS (
     SELECT load_id, ordinal FROM request_moved
     WHERE believed AND load_id IS NOT NULL AND what IN ('launched', 'released', 'idle')
     UNION ALL
@@ -36,6 +44,12 @@ between_lines AS (
         (SELECT count(*) FROM progress WHERE progress.load_id = failing.load_id AND progress.ordinal < failing.ordinal)
             AS gone
     FROM failure_lines AS failing
+    LEFT JOIN orderly USING (load_id)
+    WHERE failing.rank = 'root' OR orderly.ordinal IS NULL OR failing.ordinal < orderly.ordinal
+        OR EXISTS (
+            SELECT 1 FROM failure_lines AS earlier
+            WHERE earlier.load_id = failing.load_id AND earlier.ordinal < orderly.ordinal
+        )
 ),
 apart AS (
     SELECT
@@ -128,6 +142,7 @@ SELECT
     root.process_bytes,
     root.allocated_bytes,
     root.reserved_bytes,
+    root.others_bytes,
     coalesce(outcomes.lines, load.ended_line) AS lines
 FROM outcomes
 JOIN load USING (load_id)

@@ -16,7 +16,7 @@
 -- line_id       VARCHAR  Evidence: the first row of telemetry.
 WITH lives AS (
     SELECT load_id, process_id, begun_us, ended_us FROM load
-    WHERE begun_us IS NOT NULL AND load_id NOT IN (SELECT load_id FROM load_copies)
+    WHERE begun_us IS NOT NULL
 ),
 phases AS (
     SELECT load_id, phase, at_us FROM phase WHERE at_us IS NOT NULL

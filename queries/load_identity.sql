@@ -15,29 +15,10 @@ WITH layers AS (
     WHERE believed AND load_id IS NOT NULL
     GROUP BY load_id
 ),
-starts AS (
-    SELECT
-        load_began.load_id, load_began.ordinal, load_began.arguments, line.source_id, line.pattern,
-        lead(load_began.ordinal) OVER (PARTITION BY line.source_id ORDER BY load_began.ordinal) AS next_start
-    FROM load_began
-    JOIN line USING (line_id)
-    WHERE load_began.believed AND load_began.load_id IS NOT NULL
-),
--- llama-server's router prints the child's command line below the line that starts it, one argument a line.
-listed AS (
-    SELECT starts.load_id, string_agg(arguments_reported.text, ' ' ORDER BY arguments_reported.ordinal) AS arguments
-    FROM starts
-    JOIN arguments_reported
-        ON arguments_reported.ordinal > starts.ordinal
-        AND (starts.next_start IS NULL OR arguments_reported.ordinal < starts.next_start)
-    JOIN line ON line.line_id = arguments_reported.line_id AND line.source_id = starts.source_id
-    WHERE starts.pattern = 'child_spawned' AND line.pattern = 'router_argument' AND arguments_reported.believed
-    GROUP BY starts.load_id
-),
-own AS (
-    SELECT load_id, arg_max(arguments, ordinal) AS arguments
-    FROM starts
-    WHERE arguments IS NOT NULL
+commands AS (
+    SELECT load_id, arg_max(text, ordinal) AS arguments
+    FROM arguments_of_load
+    WHERE how <> 'its own line'
     GROUP BY load_id
 ),
 contexts AS (
@@ -58,19 +39,18 @@ known AS (
         coalesce(load.label, load.model) AS named,
         names.name,
         layers.layers,
-        coalesce(own.arguments, listed.arguments) AS arguments,
+        commands.arguments,
         contexts.context
     FROM load
     LEFT JOIN names USING (load_id)
     LEFT JOIN layers USING (load_id)
-    LEFT JOIN own USING (load_id)
-    LEFT JOIN listed USING (load_id)
+    LEFT JOIN commands USING (load_id)
     LEFT JOIN contexts USING (load_id)
 )
 SELECT
     load_id,
     coalesce(named, 'layers ' || layers) AS model,
-    coalesce(trim(regexp_replace(arguments, ' --?port[ =]\d+', '', 'g')), context) AS options,
+    coalesce(trim(regexp_replace(arguments, '(^| )--?port[ =]\d+', '', 'g')), context) AS options,
     CASE
         WHEN named IS NULL AND layers IS NULL THEN 'unknown model'
         WHEN named IS NULL THEN 'unknown model, ' || layers || ' layers'

@@ -32,7 +32,7 @@ spans AS (
     FROM load
     JOIN phase USING (load_id)
     LEFT JOIN lasting USING (load_id)
-    WHERE phase.at_us IS NOT NULL AND load.load_id NOT IN (SELECT load_id FROM load_copies)
+    WHERE phase.at_us IS NOT NULL
 )
 SELECT
     spans.load_id, spans.number, load_identity.identity, process.unit, process.pid, spans.phase, spans.from_us,

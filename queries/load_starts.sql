@@ -80,7 +80,6 @@ placed AS (
     LEFT JOIN lasting ON lasting.load_id = load.load_id
     LEFT JOIN broken ON broken.load_id = load.load_id
     LEFT JOIN keep USING (domain)
-    WHERE load.load_id NOT IN (SELECT load_id FROM load_copies)
     WINDOW same AS (PARTITION BY process_domain.domain, load_identity.model ORDER BY load.number)
 ),
 follows AS (

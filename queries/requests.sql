@@ -3,7 +3,7 @@
 -- An access line is written when the request ends; it began its latency earlier, if the line prints one. Local is
 -- loopback and a socket of the host; every other address is another machine's, or this one's by its own address.
 -- Where it has a local time without a zone it was written after the last line before it that has a time: its end is
--- then that line's time, inferred. Copies of a line in a log without wall time are left out.
+-- then that line's time, inferred.
 --
 -- line_id    VARCHAR  The line.
 -- ordinal    BIGINT   Its place.
@@ -63,6 +63,4 @@ SELECT
         ), FALSE
     ) AS inference
 FROM served
--- A copy of a log without wall time adds nothing to one that has it.
-QUALIFY time_us IS NOT NULL OR NOT bool_or(time_us IS NOT NULL) OVER (PARTITION BY text)
 ORDER BY ordinal

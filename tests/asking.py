@@ -12,7 +12,8 @@ from rich.console import Console
 from forensics.answer import Answer, Ask, answer_table
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
-from forensics.question import install, load_questions
+from forensics.opened import ready
+from forensics.question import load_questions
 
 __all__ = ["case", "screen"]
 
@@ -27,8 +28,7 @@ def case(folder: Path, files: dict[str, str], *more: Path, **asked: Any) -> Ask:
         path.write_text(text, "utf-8")
     connection = duckdb.connect()
     store(read_evidence([folder, *more], CATALOGUE), connection)
-    install(connection, load_questions())
-    return Ask(connection=connection, **asked)
+    return Ask(connection=ready(connection, load_questions(), None), **asked)
 
 
 def screen(ask: Ask, answer: Answer, width: int = 80) -> str:

@@ -15,8 +15,8 @@ from rich.console import Console
 from forensics.answer import Answer, Ask, Question, answer_table
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
-from forensics.opened import chosen_loads
-from forensics.question import install, load_questions
+from forensics.opened import chosen_loads, ready
+from forensics.question import load_questions
 from forensics.regress import load_case
 
 __all__ = ["FIXTURES", "asked", "case_of", "case_text", "moment", "screen"]
@@ -33,8 +33,7 @@ def case_of(*inputs: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     paths = [path for one in inputs for path in (load_case(one).paths if (one / "case.toml").is_file() else [one])]
     store(read_evidence(paths, CATALOGUE, tz_us=0), connection)
-    install(connection, load_questions())
-    return connection
+    return ready(connection, load_questions(), None)
 
 
 def case_text(folder: Path, text: str) -> duckdb.DuckDBPyConnection:

@@ -9,8 +9,8 @@ import duckdb
 
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
-from forensics.moment import add_moment
-from forensics.question import install, load_questions
+from forensics.opened import ready
+from forensics.question import load_questions
 
 __all__ = ["MIB", "Rows", "case", "items", "lives", "owners", "rows"]
 
@@ -30,10 +30,7 @@ def case(
         paths.append(path)
     connection = duckdb.connect()
     store(read_evidence(paths, CATALOGUE, tz_us=tz_us), connection)
-    install(connection, load_questions())
-    if at_us is not None:
-        add_moment(connection, at_us)
-    return connection
+    return ready(connection, load_questions(), at_us)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> Rows:

@@ -11,7 +11,8 @@ import duckdb
 
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
-from forensics.question import install, load_questions
+from forensics.opened import ready
+from forensics.question import load_questions
 
 __all__ = ["BEGIN", "cards_csv", "holders_csv", "journal", "opened", "rows"]
 
@@ -72,8 +73,7 @@ def opened(folder: Path, **files: str) -> duckdb.DuckDBPyConnection:
         (folder / name.replace("_", ".")).write_text(text, "utf-8")
     connection = duckdb.connect()
     store(read_evidence([folder], load_catalogue(), tz_us=0), connection)
-    install(connection, load_questions())
-    return connection
+    return ready(connection, load_questions(), None)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:

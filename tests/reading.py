@@ -6,9 +6,21 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from forensics.records import Block, CardSamples, HolderSamples, Options, Source, Stream, read_inputs
+from forensics.records import (
+    Block,
+    CardSamples,
+    HolderSamples,
+    Options,
+    RequestCounters,
+    SelfReports,
+    Source,
+    Stream,
+    read_inputs,
+)
 
-__all__ = ["Record", "read"]
+__all__ = ["Record", "Sample", "read"]
+
+Sample = CardSamples | HolderSamples | SelfReports | RequestCounters
 
 
 class Record(NamedTuple):
@@ -21,14 +33,14 @@ class Record(NamedTuple):
 
 def read(
     folder: Path, content: bytes, options: Options | None = None, modified_s: int | None = None
-) -> tuple[list[Record], list[CardSamples | HolderSamples], Source]:
+) -> tuple[list[Record], list[Sample], Source]:
     """Write one file named f, read it, and give its records, its samples and the finished source; names become f."""
     path = folder / "f"
     path.write_bytes(content)
     if modified_s is not None:
         os.utime(path, (modified_s, modified_s))
     records: list[Record] = []
-    samples: list[CardSamples | HolderSamples] = []
+    samples: list[Sample] = []
     *parts, source = read_inputs([path], options=options)
     assert isinstance(source, Source)
     for part in parts:

@@ -43,8 +43,8 @@ def test_what_falls_outside_the_longest_forward_run_did_not_come_from_that_clock
 
 
 def ticks(text: str) -> list[Tick]:
-    """Ticks written as clocks; `b` marks a line that only a beginning process prints, `r` one that says ready."""
-    return [Tick(int(word.strip("br")), "b" in word, "r" in word) for word in text.split()]
+    """Ticks written as clocks in seconds; `b` marks a line that a beginning process prints, `r` one that says ready."""
+    return [Tick(int(word.strip("br")) * 1_000_000, "b" in word, "r" in word) for word in text.split()]
 
 
 @pytest.mark.parametrize(

@@ -286,6 +286,36 @@ def test_a_signature_makes_candidates_by_amount_and_prompt(
     assert {entry["class"] for entry in one["candidates"]} - {"device_out_of_memory"} == classes
 
 
+def test_an_orderly_end_that_its_server_complains_of_is_no_failure(tmp_path: Path) -> None:
+    log = journal(
+        100,
+        0,
+        "(APIServer pid=100) INFO 09-18 08:00:00 [api_utils.py:273] non-default args: {'model': '/m/q'}",
+        "(APIServer pid=100) INFO:     Application startup complete.",
+        "(APIServer pid=100) INFO 09-18 08:01:00 [launcher.py:100] [shutdown] API server: shutdown triggered",
+        "(APIServer pid=100) ERROR 09-18 08:01:00 [async_llm.py:704] AsyncLLM output_handler failed.",
+        "(APIServer pid=100) INFO:     Application shutdown complete.",
+    )
+    assert ask(tmp_path, log).document["failures"] == []
+
+
+def test_a_failure_of_no_load_keeps_its_numbers_and_names_nobody(tmp_path: Path) -> None:
+    old = (
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.63 GiB (GPU 0; 44.56 GiB total capacity; "
+        "27.91 GiB already allocated; 565.31 MiB free; 27.93 GiB reserved in total by PyTorch) If reserved memory is "
+        ">> allocated memory try setting max_split_size_mb\n"
+    )
+    answer = ask(tmp_path, old)
+    (one,) = answer.document["ambiguous"]
+    assert [round(one["oom"][f"{key}_mib"], 2) for key in ("tried", "free", "reserved", "others")] == [
+        1669.12,
+        565.31,
+        20.48,
+        16463.81,  # 16.08 GiB of other processes, this one's context among them
+    ]
+    assert (answer.verdict, answer.code) == ("Cannot tell whose: 1 line tells of a failure and belongs to no load.", 3)
+
+
 def test_a_case_without_failures_says_so(tmp_path: Path) -> None:
     answer = ask(tmp_path, load(100, 0, "m", served=(30,)))
     assert (answer.verdict, answer.code) == ("No load failed in this evidence.", 0)

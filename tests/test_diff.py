@@ -7,8 +7,10 @@ from pathlib import Path
 import duckdb
 import pytest
 from opened import cards_csv, holders_csv, journal, opened
+from typer.testing import CliRunner
 
 from forensics.catalogue import load_catalogue
+from forensics.cli import app
 from forensics.diff import diff, pick
 from forensics.errors import UsageError
 from forensics.units import MIB
@@ -87,6 +89,25 @@ def test_loads_of_two_cases_are_compared_and_what_nobody_measured_has_no_delta(t
     assert {row["kind"]: round(row["delta_mib"]) for row in answer.document["items"] if row["delta_bytes"]} == {
         "kv_cache": 2304
     }
+    texts = {entry["text"] for entry in answer.document["evidence_after"].values()}
+    assert "llama_context: n_ctx                 = 32768" in texts
+
+
+def test_the_command_takes_two_loads_of_a_case_or_two_cases(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    case(tmp_path / "a")
+    opened(tmp_path / "b", server_log=journal(300, 0, LONGER))
+    of_one = CliRunner().invoke(app, ["diff", "1", "2", str(tmp_path / "a"), "--tz", "+00:00"])
+    of_two = CliRunner().invoke(app, ["diff", str(tmp_path / "a"), str(tmp_path / "b"), "--tz", "+00:00"])
+    assert (of_one.exit_code, of_one.output.splitlines()[0]) == (
+        0,
+        "4.39 GiB less on the cards, +25 MiB of it unexplained; 1 thing differs.",
+    )
+    assert (of_two.exit_code, of_two.output.splitlines()[0]) == (
+        0,
+        "No measured difference: not both loads were seen on the cards; 4 things differ.",
+    )
 
 
 @pytest.mark.parametrize(("wanted", "number"), [("1", 1), ("2", 2), ("boot:-2", 1), ("load:-1", 2), (None, 2)])

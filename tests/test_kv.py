@@ -170,6 +170,17 @@ def test_bytes_per_token_are_the_budget_of_one_card_over_the_tokens(
     assert int(answer.document["pools"][0]["bytes_per_token"]) == pytest.approx(each, abs=1)
 
 
+def test_two_pools_in_one_load_are_two_sizings(tmp_path: Path) -> None:
+    again = "\n".join(
+        BOOT.format(version=1, arguments=1, extra="", budget="8.09", tokens="620,944", length="262,144", at_once="2.37")
+        .strip()
+        .splitlines()[-2:]
+    )
+    log = boot(100, 0, 622408, "2.37") + journal(100, 600, again, unit="vllm.service")
+    pools = ask(opened(tmp_path, vllm_log=log)).document["pools"]
+    assert [(pool["sizing"], pool["tokens"], pool["changed"]) for pool in pools] == [(1, 622408, []), (2, 620944, [])]
+
+
 def test_less_than_one_request_at_once_is_legal_and_told(tmp_path: Path) -> None:
     answer = ask(opened(tmp_path, vllm_log=boot(100, 0, 168178, "0.64")))
     assert "168,178 ÷ 262,144 = 0.64. A single request ends at about 168K tokens" in claims(answer)

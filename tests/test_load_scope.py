@@ -38,12 +38,6 @@ JUSTIFIED: dict[tuple[str, str], str] = {
     ("crash_next", "one + process beside after"): (
         "It is about two loads, the one that failed and the next of its unit."
     ),
-    ("load_copies", "one beside other"): (
-        "It is about two loads that were read from two logs: their lines are the same."
-    ),
-    ("load_identity", "starts beside arguments_reported"): (
-        "A router lists a child's arguments after the line that spawns it, untagged; the next such line ends the list."
-    ),
     ("load_overlaps", "one beside other"): ("It is about pairs of loads; each column says whose it is."),
     ("load_starts", "placed beside before"): ("It is about a load and the one before it in its domain."),
     ("load_starts", "follows beside after"): ("It is about a load and the one after it in its domain."),

@@ -37,7 +37,8 @@ def test_a_view_says_what_one_row_is(question: Question, empty: duckdb.DuckDBPyC
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=NAMES)
 def test_a_question_without_rows_is_no_error(question: Question, empty: duckdb.DuckDBPyConnection) -> None:
-    assert empty.execute(f"SELECT * FROM {question.call}").fetchall() == []
+    rows = empty.execute(f"SELECT * FROM {question.call}").fetchall()
+    assert bool(rows) == (question.name == "soak_rules")  # rules stand in the question itself
 
 
 def test_a_header_that_lies_is_told_column_by_column(empty: duckdb.DuckDBPyConnection) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from reading import read
 
-from forensics.records import Block, CardSamples, HolderSamples, Options, Problem, Source, contents, read_inputs
+from forensics.records import Block, Options, Piece, Problem, Source, contents, read_inputs
 
 
-def names(parts: list[Block | CardSamples | HolderSamples | Source]) -> list[tuple[str, str, int]]:
+def names(parts: list[Piece | Source]) -> list[tuple[str, str, int]]:
     return [(part.name, part.format, part.records) for part in parts if isinstance(part, Source)]
 
 
@@ -64,14 +64,13 @@ def test_progress_ends_at_the_whole(tmp_path: Path) -> None:
         (b'{"a": 1,\n "b": [2]}\n', "json", "note"),
         (b'{"index":0,"content":"x"}\n{"index":1,"content":"y"}\n', "json", "note"),
         (b'200\n[{"id":0}]', "json", "note"),
-        (b'# HELP a b\n# TYPE a counter\na{b="c"} 1.0\n', "metrics", "note"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary", "note"),
         (bytes(range(256)) * 10, "binary", "note"),
         (b"\0" * 5000, "binary", "note"),
         (b"PK\x03\x04rest", "archive", "error"),
         (b"LPKSHHRH\0\0\0\0", "journal-native", "error"),
     ],
-    ids=["empty", "blank", "json", "jsonl", "saved-answer", "metrics", "png", "bytes", "nul", "zip", "native"],
+    ids=["empty", "blank", "json", "jsonl", "saved-answer", "png", "bytes", "nul", "zip", "native"],
 )
 def test_what_is_no_log_is_set_aside_with_the_reason(tmp_path: Path, content: bytes, name: str, severity: str) -> None:
     records, samples, source = read(tmp_path, content)

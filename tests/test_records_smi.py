@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from reading import read
+from reading import Sample, read
 
 from forensics.records import CardSamples, HolderSamples, Problem
 
@@ -26,8 +26,9 @@ APPS_ROW = b"2026/11/30 11:49:08.883, GPU-66a21749-2c44-33ce-b08c-9b72b51f36d2, 
 CUT = Problem("f", "loss", "the last row is cut", "")
 
 
-def columns(sample: CardSamples | HolderSamples) -> dict[str, object]:
+def columns(sample: Sample) -> dict[str, object]:
     """All columns of a sample but where its rows stand."""
+    assert isinstance(sample, (CardSamples, HolderSamples))
     return {name: value for name, value in sample._asdict().items() if name not in {"source", "offset", "length"}}
 
 
@@ -219,23 +220,8 @@ def test_a_table_gives_cards_and_their_holders(tmp_path: Path) -> None:
 
 def test_an_old_table_counts_reserved_memory_as_used(tmp_path: Path) -> None:
     _, (cards, holders), source = read(tmp_path, OLD_TABLE)
+    assert isinstance(cards, CardSamples)
     assert cards.used_bytes == [8943 * MIB]
     assert isinstance(holders, HolderSamples)
     assert (holders.pid, holders.process, holders.used_bytes) == ([29720], ["python3"], [8933 * MIB])
     assert source.problems[-1].what == "driver 384.81 counts reserved memory as used"
-
-
-@pytest.mark.parametrize(
-    ("content", "name"),
-    [
-        (b"==============NVSMI LOG==============\n\nTimestamp : x\n", "nvidia-smi -q"),
-        (b'<?xml version="1.0" ?>\n<nvidia_smi_log>\n', "nvidia-smi -q -x"),
-        (b"# gpu    pwr  gtemp\n# Idx      W      C\n    0     83     46\n", "nvidia-smi dmon"),
-    ],
-)
-def test_other_layouts_of_the_tool_are_named_with_a_remedy(tmp_path: Path, content: bytes, name: str) -> None:
-    _, samples, source = read(tmp_path, content)
-    assert samples == []
-    assert [(problem.severity, problem.what) for problem in source.problems] == [
-        ("error", f"set aside: its layout is that of {name}, which is not read")
-    ]

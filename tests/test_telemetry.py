@@ -249,3 +249,19 @@ def test_samples_before_it_is_ready_and_after_its_clean_up_began_are_not_what_it
     )
     moments = f"SELECT moment, measured_bytes / {MIB}, growth_bytes / {MIB} FROM vram_gap ORDER BY moment"
     assert rows(found, moments) == [("last", 1612.0, 12.0), ("ready", 1600.0, 0.0)]
+
+
+def test_a_table_beside_the_rows_of_a_query_adds_what_the_card_is_and_takes_nothing_away(tmp_path: Path) -> None:
+    query = (
+        "timestamp, index, uuid, memory.total [MiB], memory.used [MiB], memory.free [MiB], memory.reserved [MiB]\n"
+        f"2026/11/30 11:00:00.900, 0, {CARD}, 1000 MiB, 300 MiB, 600 MiB, 100 MiB\n"
+    )
+    table = (
+        "Mon Nov 30 11:00:01 2026\n"
+        "| NVIDIA-SMI 580.159.04             Driver Version: 580.159.04     CUDA Version: 13.0     |\n"
+        "|   0  NVIDIA H200                    Off |   00000000:00:06.0 Off |                    0 |\n"
+        "| N/A   30C    P0             77W /  700W |     300MiB /   1000MiB |      0%      Default |\n"
+    )
+    found = case(tmp_path, gpu=query, table=table)
+    assert rows(found, "SELECT pci_bus_id, gpu_uuid FROM card") == [("00000000:00:06.0", CARD)]
+    assert rows(found, "SELECT free_bytes // 1048576 FROM card_sample") == [(600,)]

@@ -168,7 +168,7 @@ def test_two_servers_that_load_the_same_model_stay_two(tmp_path: Path, catalogue
 
 def test_two_logs_without_any_clock_or_duration_stay_two(tmp_path: Path, catalogue: Catalogue) -> None:
     plain = [line.split(" I ", 1)[1] for line in server() if "timing" not in line]
-    both = read(tmp_path, catalogue, a=text(plain), b=text(plain))
+    both = read(tmp_path, catalogue, a=text(plain), b=text([*plain, "and another line"]))
     assert len(both.ownership.loads) == 2
 
 

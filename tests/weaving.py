@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from forensics.records import Block, read_inputs
 from forensics.scan import Line, Scanner
 from forensics.scope import Ownership, assign
 
-__all__ = ["ENVELOPES", "LOGS", "Verdict", "Woven", "catalogue", "judged", "log_lines", "own", "weave"]
+__all__ = ["ENVELOPES", "LOGS", "Verdict", "Woven", "alone", "catalogue", "judged", "log_lines", "own", "weave"]
 
 LOGS = Path(__file__).parent.parent / "fixtures" / "logs"
 ENVELOPES = ("own pid", "container", "shared pid", "none")
@@ -42,7 +43,7 @@ class Woven(NamedTuple):
     number: int
 
 
-def weave(logs: Sequence[str], kind: str, seed: int) -> list[Woven]:
+def weave(logs: Sequence[str], kind: str, seed: int, by_clock: bool = False) -> list[Woven]:
     """Interleave logs in one of several ways; each log's own lines keep their order.
 
     Args:
@@ -50,6 +51,7 @@ def weave(logs: Sequence[str], kind: str, seed: int) -> list[Woven]:
         kind: `uniform` (line by line), `blocks` (runs of lines), `staggered` (each begins later than the one before),
             or `truncated` (the first dies in the middle, and only then the others begin).
         seed: Decides everything that is random.
+        by_clock: Keep to what lines say of the time since their writer began: no stream contradicts its clocks.
     """
     chance = random.Random(seed)  # noqa: S311
     rest = {name: [Woven(name, number) for number in range(len(log_lines(name)))] for name in logs}
@@ -58,6 +60,8 @@ def weave(logs: Sequence[str], kind: str, seed: int) -> list[Woven]:
         first = rest[logs[0]]
         woven = first[: chance.randrange(1, len(first))]
         del rest[logs[0]]
+    if by_clock:
+        return woven + _by_clock(rest, kind, chance)
     if kind == "staggered":
         for name in logs[:-1]:
             head = chance.randrange(0, len(rest[name]))
@@ -71,6 +75,35 @@ def weave(logs: Sequence[str], kind: str, seed: int) -> list[Woven]:
     return woven
 
 
+CLOCK = re.compile(rb"(?:\[ *(\d+)\] )?(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) ")
+
+
+def _by_clock(rest: dict[str, list[Woven]], kind: str, chance: random.Random) -> list[Woven]:
+    """Order lines by when they can have been printed: by the time since the writer began, where a line has it."""
+    arrivals: list[tuple[float, int, Woven]] = []
+    start = longest = 0.0
+    for place, (name, lines) in enumerate(rest.items()):
+        pace = chance.choice((0.0005, 0.002, 0.02))
+        if place:
+            start = start + chance.random() * longest if kind == "staggered" else chance.random() * longest / 2
+        begun: dict[bytes, float] = {}
+        now = start
+        flush = chance.choice((0.1, 0.4)) if kind == "blocks" else 0.0
+        for one in lines:
+            found = CLOCK.match(log_lines(name)[one.number])
+            if found is None:
+                now += chance.random() * pace
+            else:
+                tag, minutes, seconds, milli, micro = found.groups()
+                clock = int(minutes) * 60 + int(seconds) + int(milli) / 1e3 + int(micro) / 1e6
+                if tag not in begun or begun[tag] + clock < now - 1:
+                    begun[tag] = now - clock if one is not lines[0] else now  # another process under this tag
+                now = max(now, begun[tag] + clock)
+            arrivals.append((now + (flush - now % flush if flush else 0), place, one))
+        longest = max(longest, now - start)
+    return [one for _, _, one in sorted(arrivals, key=lambda arrival: arrival[:2])]
+
+
 def own(content: bytes) -> Ownership:
     """Read bytes as one file and give their lines to owners."""
     scanner = Scanner(catalogue())
@@ -81,8 +114,19 @@ def own(content: bytes) -> Ownership:
     return assign(lines, catalogue())
 
 
-def enveloped(woven: Iterable[Woven], envelope: str) -> bytes:
+PID = re.compile(rb"pid=\d+")
+
+
+def same_pids(log: str, line: bytes) -> bytes:
+    """A line with the process ids of a container: each log's first process is number 1, its second 2, and so on."""
+    order = list(dict.fromkeys(PID.findall(b"\n".join(log_lines(log)))))
+    return PID.sub(lambda found: b"pid=%d" % (order.index(found[0]) + 1), line)
+
+
+def enveloped(woven: Sequence[Woven], envelope: str, containers: bool = False) -> bytes:
     """The bytes of a stream in an envelope; each line becomes exactly one record."""
+    if containers:
+        return b"".join(same_pids(one.log, log_lines(one.log)[one.number]) + b"\n" for one in woven)
     if envelope == "none":
         return b"".join(log_lines(one.log)[one.number] + b"\n" for one in woven)
     if envelope == "container":
@@ -145,10 +189,15 @@ def alone(log: str, length: int, envelope: str) -> tuple[dict[tuple[int, str], T
 
 @dataclass
 class Verdict:
-    """How a stream compares with its logs alone: lines that are owned in both, lost, wrong, and wrongly counted."""
+    """How a stream compares with its logs alone.
+
+    `owned` counts the lines that are owned when their log stands alone, `same` those that still are, and `hidden` those
+    that stand inside a text of another log.
+    """
 
     owned: int = 0
     same: int = 0
+    hidden: int = 0
     wrong: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     miscounted: list[str] = field(default_factory=list)
@@ -159,13 +208,19 @@ class Verdict:
         return self.same / self.owned if self.owned else 1.0
 
 
-def judged(woven: Sequence[Woven], envelope: str) -> Verdict:
-    """Give the lines of a stream to owners, and compare with each log alone."""
+def judged(woven: Sequence[Woven], envelope: str, same_pids: bool = False) -> Verdict:
+    """Give the lines of a stream to owners, and compare with each log alone.
+
+    Args:
+        woven: The lines.
+        envelope: One of ENVELOPES.
+        same_pids: Let the logs be of containers, whose process ids are the same.
+    """
     lengths: dict[str, int] = {}
     for one in woven:
         lengths[one.log] = lengths.get(one.log, 0) + 1
     truths = {log: alone(log, length, envelope) for log, length in lengths.items()}
-    found = own(enveloped(woven, envelope))
+    found = own(enveloped(woven, envelope, same_pids))
     verdict = Verdict()
     counted = {id(item.line) for load in found.loads for item in load.items if item.mark is Mark.COUNTED}
     beginning: dict[int, tuple[str, set[int]]] = {}
@@ -186,6 +241,8 @@ def judged(woven: Sequence[Woven], envelope: str) -> Verdict:
         truth = truths[log][0].get((number, _name(line)), Truth(None))
         verdict.owned += truth.load is not None
         what = f"{log}:{number + 1} {_name(line)}: {line.text[:90]!r} [{owned.rule}]"
+        if line.carried_by is not None and woven[line.carried_by].log != log:
+            verdict.hidden += 1
         if owned.load is None:
             if truth.load is not None:
                 verdict.lost.append(what)

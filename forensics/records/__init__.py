@@ -1,6 +1,19 @@
 """Readers: envelope formats only. Bytes in, blocks of records out; nothing here knows a program."""
 
-from forensics.records.block import CHUNK, NO_TIME, Block, CardSamples, Digest, HolderSamples, Problem, Source, Stream
+from forensics.records.block import (
+    CHUNK,
+    NO_TIME,
+    Block,
+    CardSamples,
+    Digest,
+    HolderSamples,
+    Piece,
+    Problem,
+    RequestCounters,
+    SelfReports,
+    Source,
+    Stream,
+)
 from forensics.records.options import Options
 from forensics.records.read import Named, contents, digests, looks, read_inputs
 
@@ -13,7 +26,10 @@ __all__ = [
     "HolderSamples",
     "Named",
     "Options",
+    "Piece",
     "Problem",
+    "RequestCounters",
+    "SelfReports",
     "Source",
     "Stream",
     "contents",

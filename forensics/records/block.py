@@ -22,7 +22,10 @@ __all__ = [
     "Digest",
     "HolderSamples",
     "Integers",
+    "Piece",
     "Problem",
+    "RequestCounters",
+    "SelfReports",
     "Source",
     "Stream",
 ]
@@ -195,3 +198,42 @@ class HolderSamples(NamedTuple):
     used_bytes: list[int | None]
     offset: list[int]
     length: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class SelfReports:
+    """What services say that they hold or run, as equally long columns; None where a row does not say.
+
+    `kind` is `loaded` (a model with what it is said to take), `running` (a model and its state) or `settings`.
+    `total_bytes` is on all devices, `card_bytes` on cards. `bound_bytes` is how far to either side the
+    printed figure reaches.
+    """
+
+    source: Source
+    wall_us: list[int | None]
+    kind: list[str]
+    model: list[str | None]
+    total_bytes: list[int | None]
+    card_bytes: list[int | None]
+    bound_bytes: list[int]
+    context: list[int | None]
+    state: list[str | None]
+    offset: list[int]
+    length: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class RequestCounters:
+    """Figures that a server counts itself, of one request or since its start, as equally long columns."""
+
+    source: Source
+    wall_us: list[int | None]
+    name: list[str]
+    labels: list[str | None]
+    value: list[float]
+    offset: list[int]
+    length: list[int]
+
+
+Piece = Block | CardSamples | HolderSamples | SelfReports | RequestCounters
+"""What a source holds, some of it at a time."""

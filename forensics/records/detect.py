@@ -6,12 +6,18 @@ import json
 import re
 from typing import NamedTuple
 
+from forensics.records.card_json import has_shape
+from forensics.records.exposition import METRIC, STATUS
 from forensics.records.journal_file import MAGIC
 from forensics.records.journal_text import style_of
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
+from forensics.records.reports import has_counters, is_report_table
+from forensics.records.rocm import is_rocm_csv, is_rocm_text
 from forensics.records.smi_columns import Column, header_of, infer_columns
+from forensics.records.smi_monitor import is_monitor
 from forensics.records.smi_table import is_table
+from forensics.records.turn_log import is_turn_header
 
 __all__ = ["Format", "detect"]
 
@@ -20,19 +26,7 @@ _SAMPLE = 200
 
 _EXPORT_ENTRY = re.compile(rb"^__(?:CURSOR|REALTIME_TIMESTAMP)=", re.MULTILINE)
 _EXPORT_FIELD = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}(?:=|\n)")
-_STATUS = re.compile(rb"(?:HTTP/[0-9.]+ )?[1-5][0-9][0-9](?: [A-Za-z ]+)?")
-_METRIC = re.compile(
-    rb"[A-Za-z_:][A-Za-z0-9_:]*(?:\{[^{}]*\})? +(?:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|[-+]Inf)(?: +[0-9]+)?"
-)
 _CONTROL = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32)) + b"\x7f"
-
-_OTHER_TELEMETRY = {
-    b"==============NVSMI LOG": "nvidia-smi -q",
-    b"<nvidia_smi_log>": "nvidia-smi -q -x",
-    b"# gpu         pid": "nvidia-smi pmon",
-    b"# gpu ": "nvidia-smi dmon",
-    b"#Date       Time        gpu": "nvidia-smi dmon",
-}
 
 _MAGIC = (
     (b"PK\x03\x04", "archive", "unpack it and give the folder"),
@@ -91,10 +85,10 @@ def detect(head: bytes, *, whole: bool) -> Format:
     sample = [line for line in sample[:_SAMPLE] if line.strip()]
     if not sample:
         return Format("text")
-    if _STATUS.fullmatch(sample[0]) and len(sample) > 1:
+    if STATUS.fullmatch(sample[0]) and len(sample) > 1:
         # An answer saved with its status before it is what its body is.
         answer = _json(sample[1:], body.split(b"\n", 1)[1], whole=whole) or _telemetry(sample[1:])
-        if answer is not None and answer.severity:
+        if answer is not None:
             return answer
     return _json(sample, body, whole=whole) or _telemetry(sample) or _prefixed(sample) or Format("text")
 
@@ -118,6 +112,11 @@ def _json(sample: list[bytes], body: bytes, *, whole: bool) -> Format | None:
     if "__REALTIME_TIMESTAMP" in names or "__CURSOR" in names:
         return Format("journal-json")
     set_aside = Format("json", "note", "it is a JSON document, not a log")
+    if not any(is_docker(entry) or is_log_line(entry) for entry in entries):
+        if has_shape(body):
+            return Format("json-capture")
+        if any(has_counters(entry) for entry in entries):
+            return Format("request-jsonl")
     if not entries:
         if _is_document(body, whole=whole) or first.startswith((b'{"', b"[{")) or first in (b"{", b"["):
             return set_aside
@@ -141,8 +140,10 @@ def _is_document(body: bytes, *, whole: bool) -> bool:
 
 def _telemetry(sample: list[bytes]) -> Format | None:
     first = sample[0]
-    if first.startswith((b"# HELP ", b"# TYPE ")) or all(_METRIC.fullmatch(line) for line in sample):
-        return Format("metrics", "note", "it holds metrics at one moment, not a log")
+    if first.startswith((b"# HELP ", b"# TYPE ")) or all(_is_metric(line) for line in sample):
+        return Format("metrics")
+    if is_turn_header(first):
+        return Format("turn-log")
     if any(header_of(line) is not None for line in sample[:3]):
         return Format("nvidia-smi-csv")
     columns = infer_columns(sample[:50])
@@ -150,11 +151,24 @@ def _telemetry(sample: list[bytes]) -> Format | None:
         return Format("nvidia-smi-csv", columns=columns)
     if is_table(sample):
         return Format("nvidia-smi-table")
-    query = "sample with nvidia-smi --query-gpu=timestamp,index,uuid,memory.total,memory.used,… --format=csv"
-    for literal, name in _OTHER_TELEMETRY.items():
-        if any(line.startswith(literal) for line in sample[:5]):
-            return Format(name, "error", f"its layout is that of {name}, which is not read", query)
+    if any(line.startswith(b"==============NVSMI LOG") for line in sample[:5]):
+        return Format("nvidia-smi-query")
+    if any(line.startswith(b"<nvidia_smi_log>") for line in sample[:5]):
+        return Format("nvidia-smi-xml")
+    if any(is_monitor(line) for line in sample[:5]):
+        return Format("nvidia-smi-monitor")
+    if is_rocm_text(sample):
+        return Format("rocm-smi-text")
+    if any(is_rocm_csv(line) for line in sample[:3]):
+        return Format("rocm-smi-csv")
+    if any(is_report_table(line) for line in sample[:3]):
+        return Format("loaded-models")
     return None
+
+
+def _is_metric(line: bytes) -> bool:
+    found = METRIC.fullmatch(line)
+    return found is not None and (found[1] is not None or b"__name__" in (found[2] or b""))
 
 
 def _prefixed(sample: list[bytes]) -> Format | None:

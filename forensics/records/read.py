@@ -10,10 +10,12 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from forensics.records.block import Block, CardSamples, HolderSamples, Problem, Source
+from forensics.records.block import Piece, Problem, Source
+from forensics.records.card_json import read_json_documents
 from forensics.records.content import at_least, chain, content
 from forensics.records.detect import Format, detect
 from forensics.records.export import read_export
+from forensics.records.exposition import read_exposition
 from forensics.records.journal_file import MAGIC, Head, head_of
 from forensics.records.journal_json import read_journal_json
 from forensics.records.journal_native import Seen, outside, read_journal_native
@@ -22,8 +24,13 @@ from forensics.records.json_lines import read_docker_json, read_json_log
 from forensics.records.lines import read_text
 from forensics.records.options import HEAD, Options
 from forensics.records.prefixed import read_prefixed
+from forensics.records.reports import read_report_table, read_requests
+from forensics.records.rocm import read_rocm_csv, read_rocm_text
 from forensics.records.smi_csv import read_smi_csv
+from forensics.records.smi_monitor import read_smi_monitor
+from forensics.records.smi_query import read_smi_query, read_smi_xml
 from forensics.records.smi_table import read_smi_table
+from forensics.records.turn_log import read_turn_log
 
 __all__ = ["Named", "contents", "digests", "looks", "read_inputs"]
 
@@ -58,7 +65,7 @@ _ARCHIVED = 2
 
 def read_inputs(
     inputs: Sequence[str | Path | Named], on_progress: Progress | None = None, options: Options | None = None
-) -> Iterator[Block | CardSamples | HolderSamples | Source]:
+) -> Iterator[Piece | Source]:
     """Yield what each source holds, in order, and then the source itself, complete.
 
     Native journals take each other's places so that those of one series come in the order of their entries; an entry
@@ -242,7 +249,7 @@ def _read(
     on_read: Callable[[int], None],
     path: Path | None,
     seen: Seen,
-) -> Iterator[Block | CardSamples | HolderSamples]:
+) -> Iterator[Piece]:
     pieces = content(stream, source, options, on_read)
     head = at_least(pieces, HEAD)
     rest = next(pieces, b"")
@@ -263,7 +270,7 @@ def _read(
 
 def _read_native(
     source: Source, start: bytes, pieces: Iterator[bytes], options: Options, path: Path | None, seen: Seen
-) -> Iterator[Block]:
+) -> Iterator[Piece]:
     """Read a journal from a map of its file where nobody writes it any more, else from memory.
 
     A map of a file that gets shorter ends the process.
@@ -329,7 +336,7 @@ def _readers(
     pieces: Iterator[bytes],
     options: Options,
     again: Callable[[], Iterator[bytes]] | None,
-) -> Iterator[Block | CardSamples | HolderSamples]:
+) -> Iterator[Piece]:
     match found.name:
         case "journal-export":
             yield from read_export(source, pieces, options)
@@ -341,10 +348,30 @@ def _readers(
             yield from read_json_log(source, pieces, options)
         case "cri" | "compose" | "kubectl" | "docker-times":
             yield from read_prefixed(source, pieces, options, found.name)
+        case "turn-log":
+            yield from read_turn_log(source, pieces, options)
         case "nvidia-smi-table":
             yield from read_smi_table(source, pieces, options)
         case "nvidia-smi-csv":
             yield from read_smi_csv(source, pieces, options, found.columns)
+        case "nvidia-smi-query":
+            yield from read_smi_query(source, pieces, options)
+        case "nvidia-smi-xml":
+            yield from read_smi_xml(source, pieces, options)
+        case "nvidia-smi-monitor":
+            yield from read_smi_monitor(source, pieces, options)
+        case "rocm-smi-text":
+            yield from read_rocm_text(source, pieces, options)
+        case "rocm-smi-csv":
+            yield from read_rocm_csv(source, pieces, options)
+        case "metrics":
+            yield from read_exposition(source, pieces, options)
+        case "json-capture":
+            yield from read_json_documents(source, pieces, options)
+        case "loaded-models":
+            yield from read_report_table(source, pieces, options)
+        case "request-jsonl":
+            yield from read_requests(source, pieces, options)
         case name if name.startswith(("journal-short", "dmesg")):
             yield from read_journal_text(source, pieces, options, name, again)
         case _:

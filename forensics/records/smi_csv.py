@@ -11,6 +11,7 @@ from typing import Any
 from forensics.records.block import CardSamples, HolderSamples, Problem, Source
 from forensics.records.lines import lines
 from forensics.records.options import Options
+from forensics.records.samples import settle
 from forensics.records.smi_columns import Column, Token, header_of, is_whole, reader_of
 
 __all__ = ["read_smi_csv"]
@@ -174,22 +175,24 @@ class _Rows:
                 length=self._length,
             )
         else:
-            yield CardSamples(
-                source=self.source,
-                wall_us=column("time"),
-                zone_known=zoned,
-                index=column("index"),
-                uuid=column("uuid"),
-                pci_bus_id=column("pci_bus_id"),
-                name=column("name"),
-                total_bytes=column("total_bytes"),
-                used_bytes=column("used_bytes"),
-                free_bytes=column("free_bytes"),
-                reserved_bytes=column("reserved_bytes"),
-                utilization_ratio=column("utilization_ratio"),
-                power_w=column("power_w"),
-                offset=self._offset,
-                length=self._length,
-                driver=next((driver for driver in column("driver") if driver is not None), None),
+            yield settle(
+                CardSamples(
+                    source=self.source,
+                    wall_us=column("time"),
+                    zone_known=zoned,
+                    index=column("index"),
+                    uuid=column("uuid"),
+                    pci_bus_id=column("pci_bus_id"),
+                    name=column("name"),
+                    total_bytes=column("total_bytes"),
+                    used_bytes=column("used_bytes"),
+                    free_bytes=column("free_bytes"),
+                    reserved_bytes=column("reserved_bytes"),
+                    utilization_ratio=column("utilization_ratio"),
+                    power_w=column("power_w"),
+                    offset=self._offset,
+                    length=self._length,
+                    driver=next((driver for driver in column("driver") if driver is not None), None),
+                )
             )
         self._clear()

@@ -35,6 +35,11 @@ _PROCESS = re.compile(
     (.*?)\s+(\S+)\s*\|\s*""",  # name, memory
     re.VERBOSE,
 )
+_INSTANCE = re.compile(
+    rb"""\|\s+(\d{1,9})\s+(\d{1,9})\s+\d{1,9}\s+\d{1,9}\s+\|  # GPU, GI, CI, MIG device
+    \s*(\d{1,12})MiB\s*/\s*(\d{1,12})MiB\s*\|""",  # shared memory: used/total
+    re.VERBOSE,
+)
 _USED_HOLDS_RESERVED_BEFORE = 510
 
 
@@ -51,7 +56,8 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
     buses: dict[int, str] = {}
     driver: str | None = None
     open_card: tuple[int, str, str, int] | None = None  # index, name, bus id, offset
-    torn = mig = undated = cut = 0
+    torn = undated = cut = 0
+    instances: set[tuple[int, bytes]] = set()  # of this table: all compute instances of one show the same memory
     for chunk in lines(pieces, source, options.line_bytes):
         data = chunk.data
         for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
@@ -83,7 +89,7 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
                 continue
             if found := _DATE.match(line):
                 wall = _time(found[1].decode())
-                buses = {}
+                buses, instances = {}, set()
             elif found := _TITLE.match(line):
                 driver = found[2].decode("utf-8", "replace")
             elif found := _CARD.match(line):
@@ -103,8 +109,22 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
                 cut += found[5].endswith(b"...")
                 holders.offset.append(offset)
                 holders.length.append(end - start)
-            elif line.startswith(b"| MIG devices:"):
-                mig += 1
+            elif (found := _INSTANCE.match(line)) and (int(found[1]), found[2]) not in instances:
+                index = int(found[1])
+                instances.add((index, found[2]))
+                cards.wall_us.append(wall)
+                cards.index.append(None)
+                cards.uuid.append(f"MIG-{buses.get(index, index)}/{int(found[2])}")
+                cards.pci_bus_id.append(None)
+                cards.name.append(f"MIG instance {int(found[2])} of GPU {index}")
+                cards.total_bytes.append(int(found[4]) * MIB)
+                cards.used_bytes.append(int(found[3]) * MIB)
+                cards.free_bytes.append(None)
+                cards.reserved_bytes.append(None)
+                cards.utilization_ratio.append(None)
+                cards.power_w.append(None)
+                cards.offset.append(offset)
+                cards.length.append(end - start)
 
     def problem(severity: str, what: str, remedy: str, count: int = 1) -> None:
         if count:
@@ -121,7 +141,6 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
     problem("note", "cards in a table without a date", query, undated)
     # Driver 580 prints 125530MiB as "12553...": not even its length is known.
     problem("loss", "processes whose memory the table cut short", query, cut)
-    problem("loss", "tables of MIG devices are not read", query, mig)
     if cards.offset:
         source.records += len(cards.offset)
         yield cards._replace(driver=driver)

@@ -1,0 +1,290 @@
+"""Replace what names people and machines in evidence, one thing by one name, and leave every number as it is.
+
+Replaced are host names, users, folders and files, addresses of machines, mail addresses and secrets. A name is made of
+a keyed hash; the key is thrown away. Words that lines are read by, program names, models' file names, units, process
+ids, times, boots and cards stay, so the answers stay too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from .regexes import Regex
+
+__all__ = ["MASK", "Anonymizer", "masked", "split"]
+
+MASK = "***"
+
+CALLED = r"[A-Za-z0-9_.-]*(?:KEY|TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|AUTH)[A-Za-z0-9_.-]*"
+SECRETS = (
+    re.compile(r"(?P<keep>\b[Bb]earer\s+)(?P<gone>[A-Za-z0-9._~+/=-]{8,})"),
+    re.compile(r"(?P<keep>://)(?P<gone>[^\s/@:]+:[^\s/@]+)(?=@)"),
+    re.compile(
+        r"(?P<keep>(?<![A-Za-z0-9]))"
+        r"(?P<gone>(?:hf_|sk-|ghp_|gho_|github_pat_|glpat-|xox[abp]-|AKIA)[A-Za-z0-9_-]{12,})"
+    ),
+    # "NAME=two words", as units quote a whole assignment
+    re.compile(rf"(?i)(?P<keep>\"{CALLED}=)(?P<gone>[^\"\n]+)(?=\")"),
+    # NAME=value and NAME: value, in unit files, environments and argument lists
+    re.compile(
+        rf"(?i)(?P<keep>(?<![\w-]){CALLED}\s*[=:]\s*)(?!bearer\b)(?P<gone>\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;)}}\]]+)"
+    ),
+    # --api-key value
+    re.compile(r"(?i)(?P<keep>--[a-z-]*(?:key|token|secret|password)[ ]+)(?P<gone>(?!--)[^\s\"']+)"),
+    # 'api_key': ['value']
+    re.compile(rf"(?i)(?P<keep>['\"]{CALLED}['\"]\s*:\s*\[?\s*)(?P<gone>'[^'\n]+'|\"[^\"\n]+\")"),
+)
+NO_SECRET = frozenset("none null true false 0 1 yes no".split())
+"""Values that say whether there is a secret, and are none. A count of tokens is none either."""
+COUNTED = re.compile(r"(?i)(?:tokens|tokenizer|token_(?:id|type)|bos|eos|max|num|n_|per_)")
+NAMED = re.compile(r"secret-[0-9a-f]{8}")
+"""A secret that has its name already."""
+DIGITS = re.compile(r"[-+]?[\d.,]+%?")
+
+MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
+IPV4 = re.compile(
+    r"(?<![\w.-])(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?![\w-]|\.\d)"
+)
+NOT_AN_ADDRESS = re.compile(r"(?i)(?:version|ver|v|driver|release|build|cuda|nccl|cudnn|torch)[ :=-]*$")
+IPV6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:.])")
+MAC = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![\w:])")
+
+PATH = re.compile(
+    r"(?P<quote>['\"])(?P<quoted>(?:~|/[\w.@+~-][^'\"\n/]*)?(?:/[^'\"\n/]+)+)(?P=quote)"
+    r"|(?<![\w/.<~-])(?P<bare>~?(?:/[\w.@+=%~,-]+){2,})"
+)
+URL_HOST = re.compile(r"(?P<keep>[a-z]{2,10}://(?:[^\s/@]*@)?)(?P<host>[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*)")
+PUBLIC = frozenset("localhost huggingface.co hf.co github.com pytorch.org docs.vllm.ai ollama.com".split())
+USER = re.compile(
+    r"(?P<keep>\b(?:User|Group|USER|LOGNAME|SUDO_USER)=|\b(?:for|by|of) user |\buser=)(?P<gone>[A-Za-z_][\w.-]{1,31})"
+)
+VERB = re.compile(r"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS)[\s\"'|]*$")
+ROUTES = frozenset("v1 v2 api health healthz metrics props slots chat completion completions".split())
+"""First pieces of what is asked of a server: no folders."""
+KNOWN = frozenset(
+    "bin sbin usr local lib lib64 libexec opt etc var run srv home root mnt media data proc dev sys tmp snap boot "
+    "share cache log journal system systemd user dist-packages site-packages models blobs manifests".split()
+)
+"""Folders that every machine has: they tell nothing, and programs are known by them."""
+MODEL = re.compile(r"(?i)\.(?:gguf|ggml|safetensors|bin|pt|pth|mmproj)$|^sha256-[0-9a-f]{12,}")
+SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,12}$")
+
+FIELD = re.compile(rb"[A-Z0-9_]{1,64}")
+KEPT_FIELDS = re.compile(
+    rb"__(?:CURSOR|REALTIME_TIMESTAMP|MONOTONIC_TIMESTAMP|SEQNUM|SEQNUM_ID)|_(?:PID|UID|GID|BOOT_ID|TRANSPORT|"
+    rb"STREAM_ID|SYSTEMD_UNIT|SYSTEMD_USER_UNIT|SYSTEMD_SLICE|SYSTEMD_CGROUP|SYSTEMD_INVOCATION_ID|"
+    rb"CAP_EFFECTIVE|SOURCE_\w+|RUNTIME_SCOPE)|PRIORITY|SYSLOG_(?:FACILITY|IDENTIFIER|PID|TIMESTAMP)|UNIT|USER_UNIT|INVOCATION_ID|JOB_\w+|EXIT_\w+|"
+    rb"MESSAGE_ID|CODE_\w+|TID|N_RESTARTS|CPU_USAGE_NSEC|MEMORY_\w+|IO_\w+|COREDUMP_(?:PID|UID|GID|SIGNAL\w*|UNIT)"
+)
+HOST_FIELDS = frozenset({b"_HOSTNAME"})
+ID_FIELDS = frozenset({b"_MACHINE_ID"})
+
+
+def masked(text: str) -> str:
+    """A text without its secrets: values of what is called key, token, secret or password."""
+    return _secrets(text, lambda _: MASK)
+
+
+def _secrets(text: str, name: Callable[[str], str]) -> str:
+    for pattern in SECRETS:
+
+        def gone(found: re.Match[str]) -> str:
+            keep, value = found["keep"], found["gone"]
+            bare = value.strip("'\"")
+            if (
+                bare == MASK
+                or NAMED.fullmatch(bare)
+                or bare.lower() in NO_SECRET
+                or DIGITS.fullmatch(bare)
+                or COUNTED.search(keep)
+                or not bare
+            ):
+                return found[0]
+            quote = value[0] if value[:1] in "'\"" else ""
+            return f"{keep}{quote}{name(bare)}{quote}"
+
+        text = pattern.sub(gone, text)
+    return text
+
+
+class Anonymizer:
+    """Names for what is not to be named, stable under one key.
+
+    Args:
+        key: Whoever has it can tell whether a name stands for a guess.
+        hosts: Host names of the machine; those in journals are learned from their field.
+        programs: What a program's file is called: such a name stays.
+        prefix: Takes a line's prefix off, or gives None: clocks look like addresses.
+    """
+
+    def __init__(
+        self,
+        key: bytes,
+        hosts: Iterable[str] = (),
+        programs: Sequence[Regex] = (),
+        prefix: Callable[[str], str | None] | None = None,
+    ) -> None:
+        self.key = key
+        self.programs = programs
+        self.prefix = prefix
+        self.hosts: dict[str, str] = {}
+        for host in hosts:
+            self.learn(host)
+
+    def learn(self, host: str) -> None:
+        """A host name to be replaced wherever it stands as a word of its own."""
+        for name in (host, host.partition(".")[0]):
+            if len(name) > 1 and name != "localhost":
+                self.hosts.setdefault(name, f"host-{self.digest(name, 6)}")
+        if self.hosts:
+            names = sorted(self.hosts, key=len, reverse=True)
+            self._host = re.compile(r"(?<![\w.-])(?:" + "|".join(map(re.escape, names)) + r")(?![\w-])")
+
+    def digest(self, text: str, letters: int) -> str:
+        """A name's hash under the key."""
+        return hmac.new(self.key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:letters]
+
+    # -- texts --------------------------------------------------------------------------------------------------------
+
+    def data(self, content: bytes) -> bytes:
+        """A file's content: a journal export entry by entry, anything else line by line."""
+        if content.startswith((b"__CURSOR=", b"__REALTIME_TIMESTAMP=")):
+            return self.export(content)
+        text = content.decode("utf-8", "surrogateescape")
+        return "\n".join(map(self.line, text.split("\n"))).encode("utf-8", "surrogateescape")
+
+    def line(self, text: str) -> str:
+        """One line: its prefix stays as it is."""
+        message = self.prefix(text) if self.prefix is not None else None
+        if message is None or not text.endswith(message):
+            return self.text(text)
+        kept = text[: len(text) - len(message)]
+        return self._named(kept) + self.text(message)
+
+    def text(self, text: str) -> str:
+        """A text without what names people and machines."""
+        text = _secrets(text, lambda secret: f"secret-{self.digest(secret, 8)}")
+        text = MAIL.sub(lambda found: f"user-{self.digest(found[0], 6)}@mail.invalid", text)
+        text = URL_HOST.sub(self._url_host, text)
+        text = USER.sub(lambda found: found["keep"] + f"user-{self.digest(found['gone'], 6)}", text)
+        text = PATH.sub(self._path, text)
+        text = IPV4.sub(self._ipv4, text)
+        text = MAC.sub(self._mac, text)
+        text = IPV6.sub(self._ipv6, text)
+        return self._named(text)
+
+    def _named(self, text: str) -> str:
+        return self._host.sub(lambda found: self.hosts[found[0]], text) if self.hosts else text
+
+    def _url_host(self, found: re.Match[str]) -> str:
+        host = found["host"]
+        return found[0] if host in PUBLIC else f"{found['keep']}host-{self.digest(host, 6)}"
+
+    def _path(self, found: re.Match[str]) -> str:
+        quote = found["quote"] or ""
+        path = found["quoted"] if quote else found["bare"]
+        first = path.lstrip("~").split("/")[1] if "/" in path else ""
+        if first in ROUTES or VERB.search(found.string[max(0, found.start() - 12) : found.start()]):
+            return found[0]
+        pieces = path.split("/")
+        if len(pieces) < 3 and not path.startswith("~"):
+            return found[0]
+        named = [self._piece(piece, place, pieces) for place, piece in enumerate(pieces)]
+        return quote + "/".join(named) + quote
+
+    def _piece(self, piece: str, place: int, pieces: Sequence[str]) -> str:
+        is_last = place == len(pieces) - 1
+        in_home = place > 0 and pieces[place - 1] in ("home", "Users") and place <= 2
+        bare = piece.rstrip(".,:;)")
+        if not bare or bare in (".", "..", "~") or (not in_home and self._kept(bare, is_last)):
+            return piece
+        if bare.isdigit():
+            return piece
+        if is_last and (link := re.match(r"(?P<name>[^?#]+)(?P<rest>[?#].*)$", bare)):
+            bare = link["name"]
+        suffix = SUFFIX.search(bare) if is_last else None
+        return f"x{self.digest(bare, 8)}{suffix[0] if suffix else ''}{piece[len(bare) :]}"
+
+    def _kept(self, piece: str, is_last: bool) -> bool:
+        if piece in KNOWN or re.fullmatch(r"python[\d.]*|card\d+|nvidia\w*|GPU-[\w-]+", piece):
+            return True
+        return is_last and (MODEL.search(piece) is not None or any(one.search(piece) for one in self.programs))
+
+    def _ipv4(self, found: re.Match[str]) -> str:
+        text = found[0]
+        before = found.string[max(0, found.start() - 12) : found.start()]
+        address = ipaddress.IPv4Address(text)
+        if address.is_loopback or address.is_unspecified or NOT_AN_ADDRESS.search(before):
+            return text
+        number = int(self.digest(text, 8), 16)
+        kind = 10 if address.is_private else 198
+        return f"{kind}.{number >> 16 & 255}.{number >> 8 & 255}.{1 + number % 254}"
+
+    def _ipv6(self, found: re.Match[str]) -> str:
+        text = found[0]
+        try:
+            address = ipaddress.IPv6Address(text)
+        except ValueError:
+            return text
+        if address.is_loopback or address.is_unspecified or not re.search(r"[0-9A-Fa-f]{3}", text):
+            return text
+        digest = self.digest(text, 12)
+        return f"fd00::{digest[:4]}:{digest[4:8]}:{digest[8:]}"
+
+    def _mac(self, found: re.Match[str]) -> str:
+        digest = self.digest(found[0], 10)
+        return ":".join(["02", *(digest[place : place + 2] for place in range(0, 10, 2))])
+
+    # -- journals -----------------------------------------------------------------------------------------------------
+
+    def export(self, content: bytes) -> bytes:
+        """A journal in export format, field by field."""
+        for name, value, _ in split(content):
+            if name in HOST_FIELDS:
+                self.learn(value.decode("utf-8", "replace"))
+        out = bytearray()
+        for name, value, binary in split(content):
+            if not name:
+                out += b"\n"
+                continue
+            new = self._field(name, value)
+            if binary or b"\n" in new:
+                out += name + b"\n" + len(new).to_bytes(8, "little") + new + b"\n"
+            else:
+                out += name + b"=" + new + b"\n"
+        return bytes(out)
+
+    def _field(self, name: bytes, value: bytes) -> bytes:
+        text = value.decode("utf-8", "surrogateescape")
+        if name in HOST_FIELDS:
+            return self._named(text).encode("utf-8", "surrogateescape")
+        if name in ID_FIELDS:
+            return self.digest(text, 32).encode()
+        if KEPT_FIELDS.fullmatch(name):
+            return value
+        return "\n".join(map(self.line, text.split("\n"))).encode("utf-8", "surrogateescape")
+
+
+def split(content: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
+    """Fields of an export as name, value and whether it was written with its length; an empty name ends an entry."""
+    place = 0
+    while place < len(content):
+        end = content.find(b"\n", place)
+        if end < 0:
+            end = len(content)
+        line = content[place:end]
+        name, equals, value = line.partition(b"=")
+        if not line:
+            yield b"", b"", False
+            place = end + 1
+        elif equals:
+            yield name, value, False
+            place = end + 1
+        else:
+            size = int.from_bytes(content[end + 1 : end + 9], "little")
+            yield line, content[end + 9 : end + 9 + size], True
+            place = end + 9 + size + 1

@@ -1,0 +1,95 @@
+"""Commands that look at this machine: capture, and explain-vram without inputs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .capture import Bundle, capture, collect, files_of, words
+from .catalogue import load_catalogue
+from .cmd_options import Quiet
+from .errors import UsageError
+from .opened import Opened, open_inputs
+from .records import Named
+from .safe import visible
+
+__all__ = ["register", "this_machine"]
+
+LOOK_S = 1.5
+"""How long the cards are sampled for an answer about this machine: a few samples, so that one is whole."""
+
+
+def register(app: typer.Typer) -> None:
+    """Make commands of the functions of this module."""
+    app.command("capture")(capture_command)
+
+
+def capture_command(
+    target: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or an archive: NAME.tar.gz.")],
+    unit: Annotated[
+        list[str] | None, typer.Option("--unit", help="A unit to take in, besides those that are found; may repeat.")
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=0, max=3600, help="How long to sample the cards.")] = 5.0,
+    anonymize: Annotated[
+        bool,
+        typer.Option(
+            "--anonymize",
+            help="Replace names, secrets; owners may change.",
+        ),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take one bundle of evidence from this machine: journal, cards, self-reports, versions and units."""
+
+    def tell(text: str) -> None:
+        if not quiet:
+            typer.echo(f"forensics: {text} …", err=True)
+
+    bundle = capture(target, load_catalogue(), units=unit or (), seconds=seconds, anonymize=anonymize, tell=tell)
+    _say(bundle, target)
+
+
+def _say(bundle: Bundle, target: Path) -> None:
+    typer.echo(visible(f"{target}: {len(bundle.files)} files, {sum(one['size_bytes'] for one in bundle.files)} bytes"))
+    for entry in sorted(bundle.files, key=lambda one: str(one["name"])):
+        typer.echo(visible(f"  {entry['name']}: {entry['what']}"))
+    for text in words(bundle.not_read):
+        typer.echo(visible(f"  {text}"))
+    if not bundle.services:
+        typer.echo("  No unit of a known server was found; name it: --unit NAME.")
+    if target.suffix == ".gz":
+        typer.echo(
+            visible(f"Next  Unpack it where it is read: tar xzf {target.name} and forensics explain-vram FOLDER")
+        )
+    else:
+        typer.echo(visible(f"Next  forensics explain-vram {target}"))
+
+
+def this_machine(*, at_us: int | None = None, patterns: Sequence[Path] = (), quiet: bool = False) -> Opened:
+    """Evidence of this machine, taken now and opened like any other.
+
+    Raises:
+        UsageError: There is nothing to look at; the message says what may not be read and how it could be.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="forensics-live-"))
+    try:
+        if not quiet:
+            typer.echo("forensics: no input: looking at this machine …", err=True)
+        bundle = collect(folder, load_catalogue(patterns), seconds=LOOK_S)
+        inputs = [Named(f"this machine: {path.name}", path) for path in files_of(bundle)]
+        if not inputs:
+            why = " ".join(words(bundle.not_read))
+            raise UsageError(
+                "no input, and nothing to look at on this machine: give log files, telemetry files, a folder that "
+                f"holds both, or --case FILE. {why}".rstrip()
+            )
+        for text in words(bundle.not_read):
+            typer.echo(visible(f"forensics: {text}"), err=True)
+        return open_inputs(inputs, at_us=at_us, patterns=patterns)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

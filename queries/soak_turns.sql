@@ -1,0 +1,89 @@
+-- One row a turn of a load test, from the client's turn log, or from the server's own lines where there is none.
+--
+-- From the server's lines a turn is a request with a total; five of them are taken for a session, and what was used is
+-- what the load's process held on its cards in the sample before. A turn that the client gave up shows in no such line.
+--
+-- run            VARCHAR  Source of the turn log, or the load.
+-- basis          VARCHAR  turn log or server log.
+-- session        BIGINT   Session.
+-- turn           BIGINT   Turn in it.
+-- place          BIGINT   Place in the run.
+-- elapsed_s      DOUBLE   Time of the whole turn.
+-- used_bytes     BIGINT   Used when it was over.
+-- first_token_s  DOUBLE   Time to the first token.
+-- tokens_per_s   DOUBLE   Decoding; none if it could not be measured.
+-- tokens         BIGINT   Tokens generated.
+-- failed         BOOLEAN  Whether no good answer came.
+-- silent_empty   BOOLEAN  Answered with 200, without an error, after a second or more, and empty.
+-- slow           BOOLEAN  Longer than 30 s.
+-- line_id        VARCHAR  The line.
+WITH told AS (
+    SELECT
+        line.source_id AS run, 'turn log' AS basis, session, turn, turn_measured.ordinal, elapsed_s, used_bytes,
+        first_token_s, tokens_per_s, tokens, status <> 200 OR error <> '' AS failed,
+        status = 200 AND error = '' AND elapsed_s >= 1
+            AND CASE WHEN tokens IS NULL THEN tokens_per_s = 0 ELSE tokens = 0 END AS silent_empty,
+        turn_measured.line_id
+    FROM turn_measured
+    JOIN line USING (line_id)
+    WHERE turn_measured.believed
+),
+-- One request is timed by several lines that follow each other: its prompt, its decoding, and the total of both.
+timed AS (
+    SELECT
+        load_id, ordinal, time_us, what, elapsed_s, tokens, line_id,
+        sum((what = 'total')::INTEGER) OVER (
+            PARTITION BY load_id, slot ORDER BY ordinal ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS part, slot
+    FROM request_timed
+    WHERE believed AND load_id IS NOT NULL
+),
+requested AS (
+    SELECT
+        load_id, max(ordinal) AS ordinal, max(time_us) AS time_us,
+        max(elapsed_s) FILTER (WHERE what = 'total') AS elapsed_s,
+        max(elapsed_s) FILTER (WHERE what = 'prompt') AS first_token_s,
+        max(tokens) FILTER (WHERE what = 'decode') AS tokens,
+        max(elapsed_s) FILTER (WHERE what = 'decode') AS decode_s,
+        arg_max(line_id, ordinal) AS line_id
+    FROM timed
+    GROUP BY load_id, slot, part
+    HAVING bool_or(what = 'total')
+),
+numbered AS (
+    SELECT *, row_number() OVER (PARTITION BY load_id ORDER BY ordinal) AS place
+    FROM requested
+),
+cards AS (
+    SELECT DISTINCT load_id, card_id FROM holder_levels WHERE load_id IS NOT NULL
+),
+asked AS (
+    SELECT numbered.load_id, numbered.place, numbered.time_us, cards.card_id
+    FROM numbered
+    JOIN cards USING (load_id)
+    WHERE numbered.time_us IS NOT NULL
+),
+held AS (
+    SELECT asked.load_id, asked.place, sum(levels.used_bytes)::BIGINT AS used_bytes
+    FROM asked
+    ASOF JOIN (SELECT load_id, card_id, from_us, used_bytes FROM holder_levels WHERE load_id IS NOT NULL) AS levels
+        ON levels.load_id = asked.load_id AND levels.card_id = asked.card_id AND levels.from_us <= asked.time_us
+    GROUP BY asked.load_id, asked.place
+),
+served AS (
+    SELECT
+        numbered.load_id AS run, 'server log' AS basis, (place - 1) // 5 + 1 AS session, (place - 1) % 5 + 1 AS turn,
+        ordinal, elapsed_s, held.used_bytes, first_token_s, tokens / nullif(decode_s, 0) AS tokens_per_s, tokens,
+        FALSE AS failed, elapsed_s >= 1 AND tokens = 0 AS silent_empty, line_id
+    FROM numbered
+    LEFT JOIN held USING (load_id, place)
+    WHERE NOT EXISTS (SELECT 1 FROM turn_measured WHERE believed)
+)
+SELECT
+    run, basis, session, turn, row_number() OVER (PARTITION BY run ORDER BY session, turn, ordinal) AS place,
+    elapsed_s, used_bytes, first_token_s,
+    -- More than 500 a second is no rate: the stream closed before decoding could be told from the prompt.
+    CASE WHEN tokens_per_s > 0 AND tokens_per_s <= 500 THEN tokens_per_s END AS tokens_per_s,
+    tokens, failed, coalesce(silent_empty, FALSE) AS silent_empty, elapsed_s > 30 AS slow, line_id
+FROM (SELECT * FROM told UNION ALL BY NAME SELECT * FROM served)
+ORDER BY run, place

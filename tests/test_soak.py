@@ -1,0 +1,191 @@
+"""Whether a soak test passed: each rule set on its own, from a baseline that is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import case, screen
+from opened import cards_csv, holders_csv, journal, opened
+
+from forensics.answer import Ask
+from forensics.ask_soak import soak
+
+HEADER = "session_id,turn_id,t_ms,vram_mib,ttft_ms,decode_tps,completion_tokens,status,error\n"
+OLD_HEADER = "session_id,turn_id,t_ms,vram_mib,ttft_ms,decode_tps,status,error\n"
+TIMED = """
+{at} I slot print_timing: id  0 | task {task} | prompt eval time =     100.00 ms /    20 tokens \
+(    5.00 ms per token,   200.00 tokens per second)
+{at} I slot print_timing: id  0 | task {task} |        eval time =    1000.00 ms /    50 tokens \
+(   20.00 ms per token,    50.00 tokens per second)
+{at} I slot print_timing: id  0 | task {task} |       total time =    1100.00 ms /    70 tokens
+"""
+DEAD = "9,31823,9,0,0,0,URLError: <urlopen error [Errno 111] Connection refused>"
+
+
+def log(*sessions: str | list[str], turns: int = 5) -> str:
+    """A turn log: each session one row for all its turns, or a list of rows, without session and turn."""
+    return HEADER + "".join(
+        f"{session},{turn},{row}\n"
+        for session, rows in enumerate(sessions, 1)
+        for turn, row in enumerate([rows] * turns if isinstance(rows, str) else rows, 1)
+    )
+
+
+def good(used: int, rate: float = 81.2) -> str:
+    return f"5210,{used},830,{rate},350,200,"
+
+
+def run(folder: Path, text: str) -> dict[str, Any]:
+    (found,) = soak(case(folder, {"turn-log.csv": text})).document["runs"]
+    return dict(found)
+
+
+def verdicts(found: dict[str, Any]) -> dict[str, str]:
+    return {one["rules"]: one["verdict"] for one in found["verdicts"]}
+
+
+def test_five_by_five_turns_without_a_fault_pass_every_rule_set(tmp_path: Path) -> None:
+    found = run(tmp_path, log(*[good(47000)] * 4, good(47120)))
+    assert (found["turns"], found["errors"], found["silent_empty"]["turns"], found["growth_mib"]) == (25, 0, 0, 120)
+    assert (found["retention"], found["retention_overlapping"]) == (1.0, True)
+    assert verdicts(found) == {"code": "PASS", "help text": "PASS", "published rows": "PASS"}
+
+
+@pytest.mark.parametrize("grown", [240, 360])
+def test_growth_that_the_tables_call_borderline_fails_by_the_code(tmp_path: Path, grown: int) -> None:
+    found = run(tmp_path, log(good(47000), *[good(47000 + grown)] * 4))
+    assert found["growth_mib"] == grown
+    assert verdicts(found) == {"code": "FAIL", "help text": "FAIL", "published rows": "WARN"}
+    why = f"(memory growth {grown} MiB, limit 200 MiB)"
+    assert soak(case(tmp_path, {})).verdict == (
+        f"25 turns in five sessions: FAIL by the code {why}; FAIL by the help text {why}; WARN by the published rows "
+        f"{why}: the rule sets disagree."
+    )
+
+
+def test_a_rate_kept_at_ninety_per_cent_fails_by_the_help_text_only(tmp_path: Path) -> None:
+    found = run(tmp_path, log(*[good(47000, 100.0)] * 5, *[good(47000, 90.8)] * 5))
+    assert round(found["retention"], 3) == 0.908
+    assert verdicts(found) == {"code": "PASS", "help text": "FAIL", "published rows": "PASS"}
+
+
+def test_rule_sets_have_names_and_versions(tmp_path: Path) -> None:
+    rules = soak(case(tmp_path, {"turn-log.csv": log(good(1))})).document["rules"]
+    assert {(one["rules"], one["version"]) for one in rules} == {
+        ("code", "2026-05"),
+        ("help text", "2026-05"),
+        ("published rows", "2026-05"),
+    }
+
+
+def test_a_dead_server_is_no_baseline_and_growth_from_it_no_number(tmp_path: Path) -> None:
+    first = [good(63876), good(63876), DEAD, DEAD, DEAD]
+    text = log(first, DEAD, DEAD)
+    found = run(tmp_path, text)
+    assert (found["baseline"], found["growth_mib"], found["growth_state"]) == (None, None, "unmeasurable")
+    assert verdicts(found)["code"] == "FAIL"
+    ask = case(tmp_path, {})
+    answer = soak(ask)
+    assert "32053" not in screen(ask, answer)
+    assert "32053" not in str(answer.document)
+
+
+def test_the_baseline_is_the_end_of_the_first_session_that_was_clean(tmp_path: Path) -> None:
+    found = run(tmp_path, log([DEAD] * 5, good(63876), good(63900)))
+    assert (found["baseline"]["session"], found["baseline"]["mib"], found["growth_mib"]) == (2, 63876, 24)
+
+
+def test_what_comes_up_after_a_death_is_not_compared_with_what_was_before(tmp_path: Path) -> None:
+    found = run(tmp_path, log(good(40000), good(40010), DEAD, good(63876)))
+    assert (found["growth_mib"], found["watched_turns"]) == (10, 5)
+
+
+@pytest.mark.parametrize(
+    ("empty", "code"), [(0, "PASS"), (1, "WARN"), (49, "WARN"), (50, "FAIL")], ids=["none", "one", "49 %", "50 %"]
+)
+def test_empty_answers_warn_and_from_half_of_the_turns_on_they_fail(tmp_path: Path, empty: int, code: str) -> None:
+    rows = ["4000,47000,4000,0,0,200," if number < empty else good(47000) for number in range(100)]
+    found = run(tmp_path, log(*[rows[place : place + 5] for place in range(0, 100, 5)]))
+    assert (found["silent_empty"]["turns"], verdicts(found)["code"]) == (empty, code)
+    assert verdicts(found)["help text"] == ("PASS" if not empty else "FAIL")
+
+
+@pytest.mark.parametrize(
+    ("row", "empty"),
+    [
+        ("1000,47000,1000,0,0,200,", True),
+        ("999,47000,999,0,0,200,", False),
+        ("4000,47000,4000,0,350,200,", False),
+        ("4000,47000,4000,0,0,500,", False),
+        ("4000,47000,4000,0,0,200,stream error", False),
+    ],
+    ids=["empty", "under a second", "tokens that could not be timed", "refused", "broken off"],
+)
+def test_an_empty_answer_is_200_without_error_after_a_second_with_no_token(
+    tmp_path: Path, row: str, empty: bool
+) -> None:
+    assert run(tmp_path, log(row, turns=1))["silent_empty"]["turns"] == int(empty)
+
+
+def test_an_older_log_without_tokens_is_empty_where_the_rate_is_nought(tmp_path: Path) -> None:
+    text = OLD_HEADER + "1,1,4000,47000,4000,0,200,\n1,2,4000,47000,400,50.5,200,\n"
+    assert run(tmp_path, text)["silent_empty"] == {"turns": 1, "ratio": 0.5}
+
+
+def test_a_rate_that_no_card_reaches_is_no_rate(tmp_path: Path) -> None:
+    found = run(tmp_path, log(good(47000, 2_000_000_000.0), good(47000, 80.0)))
+    assert (found["first_rate"], found["last_rate"]) == (80, 80)
+
+
+def test_growth_is_not_called_a_leak_and_each_other_cause_has_its_state(tmp_path: Path) -> None:
+    flat = run(tmp_path, log(good(47000), *[good(47240)] * 9))
+    assert [(one["cause"].split(":")[0].split(" in ")[0], one["state"]) for one in flat["alternatives"]] == [
+        ("a leak", "contradicted"),
+        ("the prefix cache fills", "not established"),
+        ("the class of the bus", "not established"),
+        ("another process on the card", "not measured"),
+    ]
+    rising = run(tmp_path, log(*[good(47000 + 100 * session) for session in range(10)]))
+    assert rising["alternatives"][0]["state"] == "supported"
+
+
+def test_a_pass_is_said_to_be_no_validation_of_patches(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"turn-log.csv": log(*[good(47000)] * 10)})
+    answer = soak(ask)
+    assert answer.verdict == "50 turns in ten sessions: PASS by every rule set."
+    assert "A pass is no validation of patches" in screen(ask, answer)
+    assert [note for note in answer.document["notes"] if "−47 %" in note] != []
+
+
+def test_a_row_that_is_torn_is_counted_and_left_out(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"turn-log.csv": log(good(47000)) + "2,1,5210\n"})
+    assert ask.rows("SELECT what, count FROM problem") == [
+        {"what": "rows with another number of cells than the header has", "count": 1}
+    ]
+    assert soak(ask).document["runs"][0]["turns"] == 5
+
+
+def test_without_a_turn_log_the_servers_own_lines_are_judged(tmp_path: Path) -> None:
+    text = journal(
+        4711,
+        -0.5,
+        """
+0.00.438.019 I srv  llama_server: initializing ...
+0.00.728.543 I srv    load_model: loading model '/m/coder.gguf'
+0.00.802.093 I llama_prepare_model_devices: using device CUDA0 (NVIDIA GeForce RTX 3090) (0000:01:00.0) - 23871 MiB free
+0.04.900.000 I srv  llama_server: model loaded
+""",
+    ) + "".join(
+        journal(4711, number, TIMED.format(at=f"0.{number:02d}.100.000", task=number)) for number in range(10, 60, 2)
+    )
+    held = holders_csv(*((second, 0, 4711, 7800 if second < 30 else 8100) for second in range(70)))
+    used = cards_csv(*((second, 0, 7802 if second < 30 else 8102) for second in range(70)))
+    (found,) = soak(Ask(connection=opened(tmp_path, journal_json=text, apps_csv=held, gpu_csv=used))).document["runs"]
+    assert (found["basis"], found["turns"], found["sessions"]) == ("server log", 25, 5)
+    assert (found["baseline"]["mib"], found["growth_mib"], found["retention"]) == (7800, 300, 1.0)
+
+
+def test_a_log_without_a_test_is_no_soak(tmp_path: Path) -> None:
+    assert soak(case(tmp_path, {"server.log": "nothing\n"})).code == 3

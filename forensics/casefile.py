@@ -267,7 +267,7 @@ def made_from(path: Path) -> Made:
             sources = connection.execute(
                 f"""
                 SELECT source_id, any_value(size_bytes), any_value(source.digest),
-                    list(chunk.digest ORDER BY number) FILTER (number IS NOT NULL), any_value(source.format)
+                    list(chunk.digest ORDER BY chunk.number) FILTER (chunk.number IS NOT NULL), any_value(source.format)
                 FROM {CASE}.source LEFT JOIN {CASE}.chunk USING (source_id)
                 GROUP BY source_id ORDER BY source_id
                 """

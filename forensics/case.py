@@ -156,7 +156,9 @@ def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments
 def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
     rows["input"] = [{"number": number, "path": path} for number, path in enumerate(evidence.inputs)]
-    rows["pattern_file"] = [{"name": name, "text": text} for name, text in evidence.catalogue.extra]
+    rows["pattern_file"] = [
+        {"number": number, "name": name, "text": text} for number, (name, text) in enumerate(evidence.catalogue.extra)
+    ]
     rows["about"] = [
         {"name": "schema", "value": SCHEMA_VERSION},
         {"name": "program", "value": __version__},
@@ -164,9 +166,10 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
     ]
     roots = {source.name: source.digest.root for source in evidence.sources}
-    for source in evidence.sources:
+    for place, source in enumerate(evidence.sources):
         rows["source"].append(
             {
+                "number": place,
                 "source_id": source.name,
                 "format": source.format,
                 "size_bytes": source.digest.size,

@@ -262,12 +262,12 @@ def made_from(path: Path) -> Made:
         _attach(connection, path)
         try:
             inputs = connection.execute(f"SELECT path FROM {CASE}.input ORDER BY number").fetchall()
-            patterns = connection.execute(f"SELECT name, text FROM {CASE}.pattern_file").fetchall()
+            patterns = connection.execute(f"SELECT name, text FROM {CASE}.pattern_file ORDER BY name").fetchall()
             about = connection.execute(f"SELECT name, value FROM {CASE}.about").fetchall()
             sources = connection.execute(
                 f"""
                 SELECT source_id, any_value(size_bytes), any_value(source.digest),
-                    list(chunk.digest ORDER BY number) FILTER (number IS NOT NULL), any_value(source.format)
+                    list(chunk.digest ORDER BY chunk.number) FILTER (chunk.number IS NOT NULL), any_value(source.format)
                 FROM {CASE}.source LEFT JOIN {CASE}.chunk USING (source_id)
                 GROUP BY source_id ORDER BY source_id
                 """

@@ -111,7 +111,7 @@ def open_case(path: Path, *, at_us: int | None = None) -> Opened:
     """
     connection = duckdb.connect()
     attach_case(connection, path)
-    patterns = connection.execute("SELECT name, text FROM pattern_file").fetchall()
+    patterns = connection.execute("SELECT name, text FROM pattern_file ORDER BY number").fetchall()
     about = dict(connection.execute("SELECT name, value FROM about").fetchall())
     files = Files.installed(texts=patterns)
     notes: tuple[str, ...] = ()

@@ -39,10 +39,10 @@ class Cited:
 def provenance(connection: duckdb.DuckDBPyConnection, asked: Asked) -> dict[str, Any]:
     """The keys `asked` and `sources` of a document; options that were not used are left out."""
     rows = connection.execute(
-        "SELECT source_id, format, size_bytes, digest, records, modified_us FROM source"
+        "SELECT source_id, format, size_bytes, digest, records, modified_us FROM source ORDER BY number"
     ).fetchall()
     tz = connection.execute("SELECT value FROM about WHERE name = 'tz_us'").fetchone()
-    patterns = connection.execute("SELECT name FROM pattern_file").fetchall()
+    patterns = connection.execute("SELECT name FROM pattern_file ORDER BY number").fetchall()
     keys = ("source", "format", "size_bytes", "digest", "records", "modified_us")
     options: dict[str, Any] = {
         "moment": asked.moment,

@@ -20,6 +20,7 @@ class SourceRow(Row):
     """One input as it was read."""
 
     table: ClassVar[str] = "source"
+    number: Annotated[int, "Place among the sources, from 0: they were read in this order."]
     source_id: Annotated[str, "Name of the source as given."]
     format: Annotated[str, "Format that its content showed."]
     size_bytes: Annotated[int, "Bytes after decompression."]
@@ -61,6 +62,7 @@ class PatternFileRow(Row):
     """A pattern file that the user brought: the case cannot be understood without it."""
 
     table: ClassVar[str] = "pattern_file"
+    number: Annotated[int, "Place among them, from 0."]
     name: Annotated[str, "Path, as given."]
     text: Annotated[str, "What it says."]
 

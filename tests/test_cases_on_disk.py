@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -278,20 +276,23 @@ def test_standard_input_makes_no_case(tmp_path: Path) -> None:
 KILLS = int(os.environ.get("FORENSICS_KILLS", "20"))
 
 INGESTS = """
-import os, sys
+import os, signal, sys, time
 from pathlib import Path
 from forensics.ingest import ingest
 
 for line in sys.stdin:
+    seconds, path = line.strip().split(" ", 1)
     child = os.fork()
     if not child:
-        ingest([], Path(line.strip()))
+        ingest([], Path(path))
         os._exit(0)
-    print(child, flush=True)
+    if float(seconds):
+        time.sleep(float(seconds))
+        os.kill(child, signal.SIGKILL)  # it is not waited for yet, so nobody else can have its number
     os.waitpid(child, 0)
     print("over", flush=True)
 """
-"""Ingests one after the other, each in a process of its own that can be killed, without its time to import."""
+"""Ingests one after the other, each in a process of its own that is killed, without its time to import."""
 
 
 def test_kill_9_leaves_the_old_case_or_the_new_one(tmp_path: Path) -> None:
@@ -310,12 +311,7 @@ def test_kill_9_leaves_the_old_case_or_the_new_one(tmp_path: Path) -> None:
         def run(kill_after_s: float) -> float:
             case.write_bytes(start)
             begun = time.monotonic()
-            print(case, file=ingests.stdin, flush=True)
-            child = int(ingests.stdout.readline())  # type: ignore[union-attr]  # asserted above
-            time.sleep(kill_after_s)
-            with contextlib.suppress(ProcessLookupError):
-                if kill_after_s:
-                    os.kill(child, signal.SIGKILL)
+            print(kill_after_s, case, file=ingests.stdin, flush=True)
             assert ingests.stdout.readline() == "over\n"  # type: ignore[union-attr]  # asserted above
             return time.monotonic() - begun
 

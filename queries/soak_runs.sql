@@ -26,13 +26,16 @@
 -- first_token       DOUBLE   Median time to the first token of the last five sessions by that of the first five.
 -- oscillation_bytes  BIGINT   Largest change of the most used from one session to the next, without failed turns.
 -- cited             VARCHAR  The lines behind it: baseline, highest, first failure, separated by blanks.
-WITH sessions AS (
+WITH all_turns AS MATERIALIZED (
+    SELECT * FROM soak_turns
+),
+sessions AS (
     SELECT
         run, session, bool_or(failed) AS failed, arg_max(used_bytes, place) AS ended_bytes, max(place) AS last_place,
         arg_max(line_id, place) AS last_line, max(used_bytes) FILTER (WHERE NOT failed) AS most_bytes,
         row_number() OVER (PARTITION BY run ORDER BY session) AS from_start,
         row_number() OVER (PARTITION BY run ORDER BY session DESC) AS from_end
-    FROM soak_turns
+    FROM all_turns
     GROUP BY run, session
 ),
 baselines AS (
@@ -44,33 +47,33 @@ baselines AS (
     GROUP BY run
 ),
 broken AS (
-    SELECT soak_turns.run, min(soak_turns.place) AS place
-    FROM soak_turns
+    SELECT all_turns.run, min(all_turns.place) AS place
+    FROM all_turns
     JOIN baselines USING (run)
-    WHERE soak_turns.failed AND soak_turns.place > baselines.place
-    GROUP BY soak_turns.run
+    WHERE all_turns.failed AND all_turns.place > baselines.place
+    GROUP BY all_turns.run
 ),
 watched AS (
     SELECT
-        soak_turns.run, max(soak_turns.used_bytes) AS highest_bytes, count(soak_turns.used_bytes) AS turns,
-        arg_max(soak_turns.line_id, soak_turns.used_bytes) AS line_id
-    FROM soak_turns
+        all_turns.run, max(all_turns.used_bytes) AS highest_bytes, count(all_turns.used_bytes) AS turns,
+        arg_max(all_turns.line_id, all_turns.used_bytes) AS line_id
+    FROM all_turns
     JOIN baselines USING (run)
     LEFT JOIN broken USING (run)
-    WHERE soak_turns.place > baselines.place AND soak_turns.place < coalesce(broken.place, 9e18)
-    GROUP BY soak_turns.run
-    HAVING count(soak_turns.used_bytes) > 0
+    WHERE all_turns.place > baselines.place AND all_turns.place < coalesce(broken.place, 9e18)
+    GROUP BY all_turns.run
+    HAVING count(all_turns.used_bytes) > 0
 ),
 rates AS (
     SELECT
-        soak_turns.run,
+        all_turns.run,
         median(tokens_per_s) FILTER (WHERE from_start <= 5) AS first_rate,
         median(tokens_per_s) FILTER (WHERE from_end <= 5) AS last_rate,
         median(first_token_s) FILTER (WHERE from_start <= 5 AND first_token_s > 0) AS first_wait,
         median(first_token_s) FILTER (WHERE from_end <= 5 AND first_token_s > 0) AS last_wait
-    FROM soak_turns
+    FROM all_turns
     JOIN sessions USING (run, session)
-    GROUP BY soak_turns.run
+    GROUP BY all_turns.run
 ),
 changes AS (
     SELECT run, max(abs(change)) AS oscillation_bytes
@@ -83,7 +86,7 @@ counts AS (
         count(*) FILTER (WHERE failed) AS errors, count(*) FILTER (WHERE silent_empty) AS silent_empty,
         count(*) FILTER (WHERE slow) AS slow_turns,
         arg_min(line_id, place) FILTER (WHERE failed OR silent_empty) AS trouble_line
-    FROM soak_turns
+    FROM all_turns
     GROUP BY run
     -- A few requests in a server's log are no test of anything.
     HAVING any_value(basis) = 'turn log' OR count(*) >= 10

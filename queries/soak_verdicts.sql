@@ -12,13 +12,19 @@
 -- warn     DOUBLE   Limit that warns.
 -- result   VARCHAR  pass, warn, fail or unmeasurable.
 WITH measured AS (
-    SELECT run, 'growth' AS measure, growth_bytes / 1048576 AS value FROM soak_runs
-    UNION ALL SELECT run, 'retention', retention FROM soak_runs
-    UNION ALL SELECT run, 'silent_empty', silent_empty / turns FROM soak_runs
-    UNION ALL SELECT run, 'errors', errors::DOUBLE FROM soak_runs
-    UNION ALL SELECT run, 'slow_turns', slow_turns::DOUBLE FROM soak_runs
-    UNION ALL SELECT run, 'first_token', first_token FROM soak_runs
-    UNION ALL SELECT run, 'oscillation', oscillation_bytes / 1048576 FROM soak_runs
+    SELECT run, unnest(measures).measure AS measure, unnest(measures).value AS value
+    FROM (
+        SELECT run, [
+            {'measure': 'growth', 'value': growth_bytes / 1048576},
+            {'measure': 'retention', 'value': retention},
+            {'measure': 'silent_empty', 'value': silent_empty / turns},
+            {'measure': 'errors', 'value': errors::DOUBLE},
+            {'measure': 'slow_turns', 'value': slow_turns::DOUBLE},
+            {'measure': 'first_token', 'value': first_token},
+            {'measure': 'oscillation', 'value': oscillation_bytes / 1048576}
+        ] AS measures
+        FROM soak_runs
+    )
 )
 SELECT
     measured.run, soak_rules.rules, soak_rules.version, measured.measure, soak_rules.unit,

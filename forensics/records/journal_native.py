@@ -135,6 +135,15 @@ class _Entries(NamedTuple):
     partials: dict[int, Partial]
 
 
+def _distinct(numbers: Integers) -> Integers:
+    """Each number once, in order: faster than by hashing where many are alike."""
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    distinct: Integers = ordered[first]
+    return distinct
+
+
 def _by_record(by_row: dict[int, _T], row: Integers) -> dict[int, _T]:
     """What entries have, by the records made of them."""
     if not by_row:
@@ -263,7 +272,7 @@ class _Reader:
         sound = (data > 0) & (data & 7 == 0) & (data <= journal.size - journal.payload)
         broken_rows = row[~sound]
         data, row, place = data[sound] >> 3, row[sound], place[sound]
-        self._classify(np.unique(data[self.code[data] == _UNSEEN]))
+        self._classify(_distinct(data[self.code[data] == _UNSEEN]))
         code = self.code[data]
         code[~self._agree(data, entries[row], place, code)] = _BROKEN
         broken_rows = np.concatenate((broken_rows, row[code == _BROKEN]))

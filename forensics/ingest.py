@@ -24,6 +24,9 @@ __all__ = ["Change", "Ingested", "ingest", "signature"]
 
 Progress = Callable[[int, int], None]
 
+IN_PLACE = frozenset({"journal-native", "tar", "zip", "markdown"})
+"""Formats of which a later state does not begin with the bytes of an earlier one; what is inside is told by itself."""
+
 SIBLINGS = 50
 """How many files beside a lost one are looked through for its bytes."""
 
@@ -158,6 +161,9 @@ def _compare(before: Mapping[str, Was], evidence: Evidence) -> tuple[list[Change
         if source is not None and _begins_with(source, was):
             if source.digest.size > was.size:
                 changes.append(Change(name, "grown", f"grew by {source.digest.size - was.size} bytes"))
+            continue
+        if source is not None and source.format in IN_PLACE:
+            changes.append(Change(name, "grown", f"was written to in place: {source.digest.size} bytes now"))
             continue
         elsewhere = next((one for one in sources if one.name != name and _begins_with(one, was)), None)
         if elsewhere is not None:

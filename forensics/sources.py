@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .provenance import Cited
-from .records import contents
+from .records import contents, is_source
 from .records.block import CHUNK
 
 __all__ = ["Found", "State", "find_sources", "prefix", "roots"]
@@ -124,11 +124,14 @@ class _Index:
 
 def _find(cited: Cited, folder: Path | None, beside: Path, index: _Index | None) -> Found:
     names = [folder / cited.name.lstrip("/"), folder / Path(cited.name).name] if folder else [Path(cited.name)]
+    outer, mark, inner = cited.name.partition("!")
+    if folder is not None and mark:
+        names.append(folder / f"{Path(outer).name}!{inner}")
     if folder is None and not Path(cited.name).is_absolute():
         names.append(beside / cited.name)
     differing: Found | None = None
     for path in names:
-        if _regular(path):
+        if is_source(path):
             found = _compare(cited, path)
             if found.state == State.VERIFIED:
                 return found

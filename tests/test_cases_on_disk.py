@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from journal_writer import journal
+from journal_writer import Entry, journal
 
 from forensics.casefile import attach_case, made_from, read_seal
 from forensics.errors import CaseError, UsageError
@@ -325,3 +325,20 @@ def test_kill_9_leaves_the_old_case_or_the_new_one(tmp_path: Path) -> None:
     ingest([], case)
     assert tables(case) == new
     assert sorted(one.name for one in tmp_path.iterdir()) == ["c.case", "server.log", "undisturbed.case"]
+
+
+def test_a_journal_that_is_written_in_place_has_grown(tmp_path: Path) -> None:
+    def entries(text: str) -> list[Entry]:
+        writer = [b"_TRANSPORT=stdout", b"_PID=7", b"_SYSTEMD_UNIT=a.service"]
+        return [(at, at, [*writer, b"MESSAGE=" + line.encode()]) for at, line in enumerate(text.splitlines(), 1)]
+
+    source, case = tmp_path / "system.journal", tmp_path / "c.duckdb"
+    source.write_bytes(journal(entries(LOG), state=1))
+    ingest([str(source)], case)
+    assert amounts(case) == [A]
+    source.write_bytes(journal(entries(LOG + MORE), state=1))
+    done = ingest([str(source)], case)
+    assert [(change.what, change.words.partition(":")[0]) for change in done.changes] == [
+        ("grown", "was written to in place")
+    ]
+    assert amounts(case) == [A, B]

@@ -67,10 +67,9 @@ def test_progress_ends_at_the_whole(tmp_path: Path) -> None:
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary", "note"),
         (bytes(range(256)) * 10, "binary", "note"),
         (b"\0" * 5000, "binary", "note"),
-        (b"PK\x03\x04rest", "archive", "error"),
         (b"LPKSHHRH\0\0\0\0", "journal-native", "error"),
     ],
-    ids=["empty", "blank", "json", "jsonl", "saved-answer", "png", "bytes", "nul", "zip", "native"],
+    ids=["empty", "blank", "json", "jsonl", "saved-answer", "png", "bytes", "nul", "native"],
 )
 def test_what_is_no_log_is_set_aside_with_the_reason(tmp_path: Path, content: bytes, name: str, severity: str) -> None:
     records, samples, source = read(tmp_path, content)

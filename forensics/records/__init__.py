@@ -15,7 +15,7 @@ from forensics.records.block import (
     Stream,
 )
 from forensics.records.options import Options
-from forensics.records.read import Named, contents, digests, looks, read_inputs
+from forensics.records.read import Named, contents, digests, is_source, looks, read_inputs
 
 __all__ = [
     "CHUNK",
@@ -34,6 +34,7 @@ __all__ = [
     "Stream",
     "contents",
     "digests",
+    "is_source",
     "looks",
     "read_inputs",
 ]

@@ -22,6 +22,7 @@ __all__ = [
     "Digest",
     "HolderSamples",
     "Integers",
+    "Partial",
     "Piece",
     "Problem",
     "RequestCounters",
@@ -59,6 +60,14 @@ class Stream(NamedTuple):
     trusted: bool = False
     manager: bool = False
     kernel: bool = False
+
+
+class Partial(NamedTuple):
+    """What the collector says about a record that is a piece of a message: whose, which, and whether the last."""
+
+    identity: str | None
+    ordinal: int | None
+    last: bool
 
 
 class Problem(NamedTuple):
@@ -131,7 +140,8 @@ class Block:
     JSON envelopes the whole record's, and for native journals the message's own bytes in the first entry that has them
     and the ENTRY object in others. `times` are µs since the epoch, UTC, as the collector received the record
     (`NO_TIME` if unknown). `streams[i]` indexes `stream_table`. `cursors` and `fields` are sparse, by record number:
-    the journal cursor, and the trusted fields of lines by the service manager.
+    the journal cursor, and the trusted fields of lines by the service manager. So are `partials`, for records that are
+    pieces of a message; what `read_inputs` yields has none.
     """
 
     source: Source
@@ -146,6 +156,7 @@ class Block:
     first_record: int = 0
     cursors: Mapping[int, str] = field(default_factory=dict)
     fields: dict[int, dict[str, str]] = field(default_factory=dict)
+    partials: dict[int, Partial] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from forensics.records.card_json import has_shape
 from forensics.records.exposition import METRIC, STATUS
+from forensics.records.inside import is_markdown, is_tar
 from forensics.records.journal_file import MAGIC
 from forensics.records.journal_text import style_of
 from forensics.records.json_lines import is_docker, is_log_line, object_of
@@ -29,7 +30,6 @@ _EXPORT_FIELD = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}(?:=|\n)")
 _CONTROL = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32)) + b"\x7f"
 
 _MAGIC = (
-    (b"PK\x03\x04", "archive", "unpack it and give the folder"),
     (b"7z\xbc\xaf\x27\x1c", "archive", "unpack it and give the folder"),
     (b"PAR1", "binary", "give logs, not tables"),
     (b"\x7fELF", "binary", "give logs, not programs"),
@@ -73,8 +73,10 @@ def detect(head: bytes, *, whole: bool) -> Format:
             return Format(
                 name, "error" if name != "binary" else "note", f"its first bytes are those of: {name}", remedy
             )
-    if body[257:262] == b"ustar":
-        return Format("archive", "error", "its first bytes are those of: tar", "unpack it and give the folder")
+    if body.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return Format("zip")
+    if is_tar(body):
+        return Format("tar")
     if _EXPORT_FIELD.match(body.lstrip(b"\n")) and _EXPORT_ENTRY.search(body):
         return Format("journal-export")
     if _is_binary(body, whole=whole):
@@ -90,7 +92,10 @@ def detect(head: bytes, *, whole: bool) -> Format:
         answer = _json(sample[1:], body.split(b"\n", 1)[1], whole=whole) or _telemetry(sample[1:])
         if answer is not None:
             return answer
-    return _json(sample, body, whole=whole) or _telemetry(sample) or _prefixed(sample) or Format("text")
+    found = _json(sample, body, whole=whole) or _telemetry(sample) or _prefixed(sample)
+    if found is not None:
+        return found
+    return Format("markdown") if is_markdown(body.split(b"\n")) else Format("text")
 
 
 def _is_binary(body: bytes, *, whole: bool) -> bool:

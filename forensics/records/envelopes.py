@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forensics.records.block import Block, Source, Stream
+from forensics.records.block import Block, Partial, Source, Stream
 
 __all__ = ["Collector"]
 
@@ -27,6 +27,7 @@ class Collector:
         self._streams: list[int] = []
         self._cursors: dict[int, str] = {}
         self._fields: dict[int, dict[str, str]] = {}
+        self._partials: dict[int, Partial] = {}
 
     def stream(self, stream: Stream) -> int:
         """The number of a stream in the table."""
@@ -46,6 +47,7 @@ class Collector:
         stream: int,
         cursor: str | None = None,
         fields: dict[str, str] | None = None,
+        partial: Partial | None = None,
     ) -> None:
         """Take one record: its message and the bytes of the source that are cited for it."""
         number = len(self._size)
@@ -53,6 +55,8 @@ class Collector:
             self._cursors[number] = cursor
         if fields is not None:
             self._fields[number] = fields
+        if partial is not None:
+            self._partials[number] = partial
         self._data.append(message)
         self._size.append(len(message))
         self._offsets.append(offset)
@@ -84,6 +88,7 @@ class Collector:
             first_record=self.source.records,
             cursors=self._cursors,
             fields=self._fields,
+            partials=self._partials,
         )
         self.source.records += len(block)
         self._clear()

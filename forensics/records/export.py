@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from forensics.records.block import NO_TIME, Block, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Partial, Problem, Source, Stream
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.options import Options
+from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
 
 __all__ = ["read_export"]
 
@@ -27,10 +28,16 @@ _KNOWN_NAMES = 10_000
 def read_export(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
     """Yield the messages of all entries; the cited bytes of each are those of its MESSAGE value.
 
+    Those of a message that a container engine split reach from its first piece to its last.
+
     An entry without MESSAGE makes no record, one with several makes several. An entry with a field of more than
     `options.line_bytes` is left out and counted. Behind a damaged stretch reading goes on at the next entry, but no
     stream is trusted any more: what looks like an entry there may be text that a client sent.
     """
+    yield from rejoined(_blocks(source, pieces, options), source, options)
+
+
+def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
     reader = _Export(source, options.line_bytes)
     held: list[bytes] = []
     size = want = 0
@@ -51,6 +58,10 @@ def read_export(source: Source, pieces: Iterator[bytes], options: Options) -> It
     block = reader.finish(rest)
     if block is not None:
         yield block
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
 
 
 class _Export:
@@ -78,6 +89,7 @@ class _Export:
         self.ids: list[int] = []
         self.cursors: dict[int, str] = {}
         self.fields: dict[int, dict[str, str]] = {}
+        self.partials: dict[int, Partial] = {}
 
     def take(self, data: bytes) -> tuple[Block | None, bytes, int]:
         """Read whole entries; return them, what is left over, and how many bytes are wanted at least to go on."""
@@ -234,16 +246,21 @@ class _Export:
             if fields is None:
                 text = {}
                 for name, raw in zip(STREAM_FIELDS, map(get, _KEYS), strict=True):
-                    text[name] = None if raw is None else raw.decode("utf-8", "replace")
+                    text[name] = _text(raw)
             stream = self.streams[key] = len(self.table)
             self.table.append(stream_of(self.source.name, text, intact=self.intact))
         cursor = get(b"__CURSOR")
+        partial = None
+        if b"CONTAINER_PARTIAL_MESSAGE" in values or b"CONTAINER_PARTIAL_ID" in values:
+            partial = partial_of({name: _text(get(name.encode())) for name in PARTIAL_FIELDS})
         for start, end in spans:
             number = len(self.starts)
             if cursor is not None:
                 self.cursors[number] = cursor.decode("utf-8", "replace")
             if fields is not None:
                 self.fields[number] = fields
+            if partial is not None:
+                self.partials[number] = partial
             self.starts.append(start)
             self.ends.append(end)
             self.times.append(time)
@@ -309,6 +326,7 @@ class _Export:
             first_record=self.source.records,
             cursors=self.cursors,
             fields=self.fields,
+            partials=self.partials,
         )
         self.source.records += len(block)
         self._clear()

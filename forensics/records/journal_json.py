@@ -14,12 +14,17 @@ from forensics.records.envelopes import Collector
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.lines import lines
 from forensics.records.options import Options
+from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
 
 __all__ = ["read_journal_json"]
 
 
 def read_journal_json(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
-    """Yield the messages of all entries; the whole line of an entry is cited for each."""
+    """Yield the messages of all entries; the whole line of an entry is cited for each, all lines of a joined one."""
+    yield from rejoined(_blocks(source, pieces, options), source, options)
+
+
+def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
     collector = Collector(source)
     numbers: dict[tuple[object, ...], int] = {}
     broken = silent = unprinted = undated = 0
@@ -67,6 +72,9 @@ def read_journal_json(source: Source, pieces: Iterator[bytes], options: Options)
                     named = dict(zip(STREAM_FIELDS, map(_text, key), strict=True))
                     stream = numbers[key] = collector.stream(stream_of(source.name, named))
             cursor = _text(get("__CURSOR"))
+            partial = None
+            if "CONTAINER_PARTIAL_MESSAGE" in entry or "CONTAINER_PARTIAL_ID" in entry:
+                partial = partial_of({name: _text(get(name)) for name in PARTIAL_FIELDS})
             for message in messages:
                 if message is None:
                     unprinted += 1
@@ -80,6 +88,7 @@ def read_journal_json(source: Source, pieces: Iterator[bytes], options: Options)
                         stream=stream,
                         cursor=cursor,
                         fields=fields,
+                        partial=partial,
                     )
         block = collector.block()
         if block is not None:

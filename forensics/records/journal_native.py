@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from mmap import mmap
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from forensics.records.block import NO_TIME, Block, Integers, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Integers, Partial, Problem, Source, Stream
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.journal_file import Head, JournalFile
 from forensics.records.options import Options
+from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
 
 __all__ = ["Cursors", "Seen", "outside", "read_journal_native"]
 
 Words = npt.NDArray[np.uint64]
+_T = TypeVar("_T")
 
 _ENTRIES = 16_384
 _ITEMS = 1_000_000
 """How many entries, and fields of entries, are looked at together."""
 
 _WANTED = tuple(name.encode() for name in STREAM_FIELDS if name != "_BOOT_ID")  # which the entry itself says
+_PARTIAL = tuple(name.encode() for name in PARTIAL_FIELDS)
 _NAME_BYTES = 66  # the longest name, and the equals sign
 
 _UNSEEN, _MESSAGE, _PACKED, _FIRST = 0, 1, 2, 3
@@ -118,8 +122,33 @@ def read_journal_native(
     reader = _Reader(source, JournalFile(buffer, head), options)
     if reader.unasked():
         return
-    yield from reader.blocks(seen)
+    yield from rejoined(reader.blocks(seen), source, options, extents=False)
     reader.report()
+
+
+class _Entries(NamedTuple):
+    """Entries that are looked at together: offsets, streams, and by place what only some have."""
+
+    offsets: Integers
+    streams: npt.NDArray[np.int32]
+    fields: dict[int, dict[str, str]]
+    partials: dict[int, Partial]
+
+
+def _distinct(numbers: Integers) -> Integers:
+    """Each number once, in order: faster than by hashing where many are alike."""
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    distinct: Integers = ordered[first]
+    return distinct
+
+
+def _by_record(by_row: dict[int, _T], row: Integers) -> dict[int, _T]:
+    """What entries have, by the records made of them."""
+    if not by_row:
+        return {}
+    return {record: by_row[one] for record, one in enumerate(row.tolist()) if one in by_row}
 
 
 class _Reader:
@@ -135,6 +164,8 @@ class _Reader:
         self.table: list[Stream] = []
         self.keep: list[bool] = []  # by stream
         self.streams: dict[tuple[object, ...], int] = {}
+        # Most journals hold no pieces of messages, and say so.
+        self.wanted = _WANTED if journal.values_of(_PARTIAL[0]) == set() else (*_WANTED, *_PARTIAL)
         self.boots: list[str] = []
         self.boot_numbers: dict[bytes, int] = {}
         self.made = self.found = 0
@@ -142,7 +173,7 @@ class _Reader:
         self.lost_fields = self.lost_messages = self.silent = self.undated = self.copies = 0
         self.unasked_for = self.doubtful = self.cut = self.unread = 0
         self.first_lost: int | None = None
-        prefixes = [(name + b"=")[:8] for name in (b"MESSAGE", *_WANTED)]
+        prefixes = [(name + b"=")[:8] for name in (b"MESSAGE", *self.wanted)]
         self.prefixes = [
             (np.uint64((1 << 8 * len(one)) - 1), np.uint64(int.from_bytes(one, "little"))) for one in prefixes
         ]
@@ -241,7 +272,7 @@ class _Reader:
         sound = (data > 0) & (data & 7 == 0) & (data <= journal.size - journal.payload)
         broken_rows = row[~sound]
         data, row, place = data[sound] >> 3, row[sound], place[sound]
-        self._classify(np.unique(data[self.code[data] == _UNSEEN]))
+        self._classify(_distinct(data[self.code[data] == _UNSEEN]))
         code = self.code[data]
         code[~self._agree(data, entries[row], place, code)] = _BROKEN
         broken_rows = np.concatenate((broken_rows, row[code == _BROKEN]))
@@ -249,7 +280,7 @@ class _Reader:
             self.lost_fields += len(broken_rows)
             where = int(entries[broken_rows.min()])
             self.first_lost = where if self.first_lost is None else min(self.first_lost, where)
-        columns = np.zeros((len(_WANTED), len(entries)), np.int32)
+        columns = np.zeros((len(self.wanted), len(entries)), np.int32)
         named = np.flatnonzero(code >= _FIRST)
         if len(named):
             fields = np.array(self.field_of, np.int64)[code[named] - _FIRST]
@@ -262,12 +293,13 @@ class _Reader:
         self.lost_messages += int(np.count_nonzero(damaged & ~spoken))
         self.silent += int(np.count_nonzero(~damaged & ~spoken))
         # An unread field may have been one that says who wrote it.
-        streams, fields_of = self._streams(entries, vouched & ~damaged, columns, spoken)
+        streams, fields_of = self._streams(entries, vouched & ~damaged, columns[: len(_WANTED)], spoken)
+        of = _Entries(entries, streams, fields_of, self._partials(columns[len(_WANTED) :]))
         if self.options.units:
             kept = np.array(self.keep, bool)[streams[row[messages]]]
             self.unasked_for += len(messages) - int(np.count_nonzero(kept))
             messages = messages[kept]
-        yield from self._gather(entries, data[messages], row[messages], place[messages], streams, fields_of)
+        yield from self._gather(of, data[messages], row[messages], place[messages])
 
     def _agree(self, data: Integers, entry: Integers, place: Integers, code: Integers) -> npt.NDArray[np.bool_]:
         """Which fields are those of their entries: a damaged offset may lead to the value of another entry.
@@ -319,16 +351,16 @@ class _Reader:
             name = start.partition(b"=")[0]
             if name == b"MESSAGE":
                 return _PACKED
-            if name not in _WANTED:
+            if name not in self.wanted:
                 return _UNWANTED
         value = journal.value(offset, self.options.line_bytes)
         if value is None:
             return _BROKEN
         name, _, rest = value.partition(b"=")
-        if name not in _WANTED:
+        if name not in self.wanted:
             return _UNWANTED
         self.values.append(rest.decode("utf-8", "replace"))
-        self.field_of.append(_WANTED.index(name))
+        self.field_of.append(self.wanted.index(name))
         return _FIRST + len(self.values) - 1
 
     def _streams(
@@ -375,6 +407,22 @@ class _Reader:
                 streams[at] = self._number(stream_key, everything, intact=bool(vouched[at]))
         return streams, fields_of
 
+    def _partials(self, columns: npt.NDArray[np.int32]) -> dict[int, Partial]:
+        """Which entries are pieces of messages, and which pieces."""
+        found: dict[int, Partial] = {}
+        if not len(columns):
+            return found
+        for row in np.flatnonzero(columns.any(axis=0)).tolist():
+            codes = columns[:, row].tolist()
+            said = {
+                name: self.values[code - _FIRST] if code else None
+                for name, code in zip(PARTIAL_FIELDS, codes, strict=True)
+            }
+            partial = partial_of(said)
+            if partial is not None:
+                found[row] = partial
+        return found
+
     def _number(self, key: tuple[object, ...], said: Mapping[str, str | None], *, intact: bool) -> int:
         number = self.streams.get(key)
         if number is None:
@@ -384,15 +432,7 @@ class _Reader:
             self.keep.append(stream.kernel or stream.unit in self.options.units)
         return number
 
-    def _gather(
-        self,
-        entries: Integers,
-        data: Integers,
-        row: Integers,
-        place: Integers,
-        streams: npt.NDArray[np.int32],
-        fields_of: dict[int, dict[str, str]],
-    ) -> Iterator[Block]:
+    def _gather(self, of: _Entries, data: Integers, row: Integers, place: Integers) -> Iterator[Block]:
         """Take the bytes of messages, and make a block whenever enough came together."""
         journal, buffer = self.journal, self.journal.buffer
         begin = data * 8 + journal.payload + 8
@@ -401,17 +441,15 @@ class _Reader:
         self.cut += int(np.count_nonzero(over))
         length = np.minimum(length, self.options.line_bytes)
         packed = self.code[data] == _PACKED
-        own = ~packed & (journal.u64[data + 5].astype(np.int64) == entries[row])
+        entry = of.offsets[row]
+        own = ~packed & (journal.u64[data + 5].astype(np.int64) == entry)
         again = np.zeros(len(row), bool)
         again[1:] = row[1:] == row[:-1]
-        cited = np.where(own, begin, np.where(again, place, entries[row]))
-        extent = np.where(own, length, np.where(again, journal.step, journal.u64[(entries[row] >> 3) + 1]))
-        if not packed.any() and int(length.sum()) <= 2 * self.options.block_bytes:
-            parts = [buffer[at : at + size] for at, size in zip(begin.tolist(), length.tolist(), strict=True)]
-            yield from self._block(parts, length, entries, row, cited, extent.astype(np.int64), streams, fields_of)
-            return
+        cited = np.where(own, begin, np.where(again, place, entry))
+        whole = journal.u64[(entry >> 3) + 1].astype(np.int64)
+        extent = np.where(own, length, np.where(again, journal.step, whole))
         taken: list[int] = []
-        some: list[memoryview | bytes] = []
+        parts: list[memoryview | bytes] = []
         size = 0
         for number, (at, count, is_packed) in enumerate(
             zip(begin.tolist(), length.tolist(), packed.tolist(), strict=True)
@@ -426,46 +464,23 @@ class _Reader:
             else:
                 part = buffer[at : at + count]
             taken.append(number)
-            some.append(part)
+            parts.append(part)
             size += len(part)
             if size >= self.options.block_bytes:
-                yield from self._taken(taken, some, entries, row, cited, extent, streams, fields_of)
-                taken, some, size = [], [], 0
+                chosen = np.array(taken, np.int64)
+                yield self._block(of, parts, row[chosen], cited[chosen], extent[chosen])
+                taken, parts, size = [], [], 0
                 if self.made + journal.unpacked.made > self.most:
                     self.unread += len(np.unique(row[number + 1 :]))
                     return
-        yield from self._taken(taken, some, entries, row, cited, extent, streams, fields_of)
-
-    def _taken(
-        self,
-        taken: list[int],
-        parts: list[memoryview | bytes],
-        entries: Integers,
-        row: Integers,
-        cited: Integers,
-        extent: Integers,
-        streams: npt.NDArray[np.int32],
-        fields_of: dict[int, dict[str, str]],
-    ) -> Iterator[Block]:
-        at = np.array(taken, np.int64)
-        sizes = np.array([len(part) for part in parts], np.int64)
-        yield from self._block(
-            parts, sizes, entries, row[at], cited[at], extent[at].astype(np.int64), streams, fields_of
-        )
+        if parts:
+            chosen = np.array(taken, np.int64)
+            yield self._block(of, parts, row[chosen], cited[chosen], extent[chosen])
 
     def _block(
-        self,
-        parts: list[memoryview] | list[memoryview | bytes],
-        sizes: Integers,
-        entries: Integers,
-        row: Integers,
-        cited: Integers,
-        extent: Integers,
-        streams: npt.NDArray[np.int32],
-        fields_of: dict[int, dict[str, str]],
-    ) -> Iterator[Block]:
-        if not parts:
-            return
+        self, of: _Entries, parts: list[memoryview | bytes], row: Integers, cited: Integers, extent: Integers
+    ) -> Block:
+        sizes = np.array([len(part) for part in parts], np.int64)
         words = self.journal.u64
         data = b"\n".join((*parts, b""))
         self.made += len(data)
@@ -475,15 +490,12 @@ class _Reader:
         # A program that writes CRLF: the carriage return is no part of the message.
         last = np.frombuffer(data, np.uint8)[np.maximum(ends, 1) - 1]
         ends = ends - ((sizes > 0) & (last == 13))
-        at = entries[row] >> 3
+        at = of.offsets[row] >> 3
         received = words[at + 3]
         known = received < np.uint64(2**62)
         self.undated += len(known) - int(np.count_nonzero(known))
         times = np.where(known, received, 0).astype(np.int64)
         times[~known] = NO_TIME
-        fields = {}
-        if fields_of:
-            fields = {number: fields_of[one] for number, one in enumerate(row.tolist()) if one in fields_of}
         block = Block(
             source=self.source,
             data=data,
@@ -492,19 +504,20 @@ class _Reader:
             offsets=cited,
             lengths=extent,
             times=times,
-            streams=streams[row],
+            streams=of.streams[row],
             stream_table=self.table,
             first_record=self.source.records,
             cursors=Cursors(
                 self.journal.head.series,
                 self.boots,
-                self._boots(entries[row]),
+                self._boots(of.offsets[row]),
                 np.stack((words[at + 2], words[at + 4], received, words[at + 7])),
             ),
-            fields=fields,
+            fields=_by_record(of.fields, row),
+            partials=_by_record(of.partials, row),
         )
         self.source.records += len(block)
-        yield block
+        return block
 
     # -- what was met -------------------------------------------------------------------------------------------------
 

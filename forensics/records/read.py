@@ -16,6 +16,7 @@ from forensics.records.content import at_least, chain, content
 from forensics.records.detect import Format, detect
 from forensics.records.export import read_export
 from forensics.records.exposition import read_exposition
+from forensics.records.inside import CONTAINERS, members
 from forensics.records.journal_file import MAGIC, Head, head_of
 from forensics.records.journal_json import read_journal_json
 from forensics.records.journal_native import Seen, outside, read_journal_native
@@ -32,7 +33,7 @@ from forensics.records.smi_query import read_smi_query, read_smi_xml
 from forensics.records.smi_table import read_smi_table
 from forensics.records.turn_log import read_turn_log
 
-__all__ = ["Named", "contents", "digests", "looks", "read_inputs"]
+__all__ = ["Named", "contents", "digests", "is_source", "looks", "read_inputs"]
 
 Progress = Callable[[int, int], None]
 
@@ -58,6 +59,9 @@ class _Input(NamedTuple):
     problem: Problem | None = None
     journal: Head | None = None
 
+
+_DEEPEST = 2
+"""How deep inputs may hold others: an archive, and an archive or text with blocks in it."""
 
 _ARCHIVED = 2
 """The state of a journal that nobody writes any more."""
@@ -110,10 +114,14 @@ def read_inputs(
                     yield from _read(stream, source, options, on_read, item.path, seen)
         if number == last_journal:
             _tell_gaps(source, seen, [item.journal for item in found if item.journal is not None])
-        source.digest.close()
-        # In the order of the content, not of the reading: how far ahead that looks is of no interest.
-        source.problems.sort(key=lambda problem: (problem.offset is None, problem.offset or 0))
-        yield source
+        yield _finished(source)
+
+
+def _finished(source: Source) -> Source:
+    source.digest.close()
+    # In the order of the content, not of the reading: how far ahead that looks is of no interest.
+    source.problems.sort(key=lambda problem: (problem.offset is None, problem.offset or 0))
+    return source
 
 
 def _in_series(found: list[_Input]) -> list[_Input]:
@@ -188,7 +196,16 @@ def _distinct(items: Iterable[_Input]) -> list[_Input]:
     for item in items:
         key = item.name if item.path is None else os.path.normpath(item.path.absolute())
         found.setdefault(key, item)
-    return list(found.values())
+    names = {item.name for item in found.values()}
+    # What is inside of another input is read with that.
+    return [item for item in found.values() if not any(outer in names for outer in _outer(item.name))]
+
+
+def _outer(name: str) -> Iterator[str]:
+    at = name.find("!")
+    while at >= 0:
+        yield name[:at]
+        at = name.find("!", at + 1)
 
 
 def _expand(given: str | Path | Named, options: Options) -> Iterator[_Input]:
@@ -249,7 +266,8 @@ def _read(
     on_read: Callable[[int], None],
     path: Path | None,
     seen: Seen,
-) -> Iterator[Piece]:
+    depth: int = 0,
+) -> Iterator[Piece | Source]:
     pieces = content(stream, source, options, on_read)
     head = at_least(pieces, HEAD)
     rest = next(pieces, b"")
@@ -261,11 +279,41 @@ def _read(
         for _ in pieces:  # its digest is part of the case all the same
             pass
         return
+    if found.name in CONTAINERS:
+        if depth < _DEEPEST:
+            yield from _read_inside(found.name, source, pieces, options, path, seen, depth)
+            return
+        what = f"set aside: it is a {found.name} inside of others, {depth} deep"
+        source.problems.append(Problem(source.name, "loss", what, "unpack it and give what it holds"))
+        for _ in pieces:
+            pass
+        return
     if found.name == "journal-native":
         yield from _read_native(source, head, pieces, options, path, seen)
         return
     again = None if path is None or not path.is_file() else lambda: contents(path, options)
     yield from _readers(found, source, pieces, options, again)
+
+
+def _read_inside(
+    kind: str,
+    source: Source,
+    pieces: Iterator[bytes],
+    options: Options,
+    path: Path | None,
+    seen: Seen,
+    depth: int,
+) -> Iterator[Piece | Source]:
+    """Yield what each member of a container holds, and then the member, as a source of its own."""
+    plain = path if path is not None and _begins(path, b"PK") else None
+    for member in members(kind, source, pieces, options, plain):
+        modified = source.modified_us if member.modified_us is None else member.modified_us
+        inner = Source(f"{source.name}!{member.name}", "unreadable", modified)
+        if member.stream is None:
+            inner.problems.append(Problem(inner.name, "note", member.why))
+        else:
+            yield from _read(member.stream, inner, options, lambda _: None, None, seen, depth + 1)
+        yield _finished(inner)
 
 
 def _read_native(
@@ -284,7 +332,7 @@ def _read_native(
             pass
         return
     buffer: bytearray | mmap
-    if path is not None and head.state == _ARCHIVED and _is_plain(path):
+    if path is not None and head.state == _ARCHIVED and _begins(path, MAGIC):
         for _ in pieces:  # for its digest
             pass
         with path.open("rb") as stream:
@@ -303,25 +351,67 @@ def _read_native(
     yield from read_journal_native(source, buffer, head, options, seen)
 
 
-def _is_plain(path: Path) -> bool:
-    """Whether a file is a journal as it stands, not one that is compressed."""
+def _begins(path: Path, magic: bytes) -> bool:
+    """Whether a file's own bytes, not those that it holds compressed, begin with some."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
-        return stream.read(len(MAGIC)) == MAGIC
+        return stream.read(len(magic)) == magic
 
 
 def contents(path: Path, options: Options | None = None) -> Iterator[bytes]:
     """Yield the bytes that offsets and digests of a source address: decompressed, UTF-16 as UTF-8.
 
-    It ends where reading fails, without a word: `read_inputs` has said why.
+    A path may name what is inside of a file, as sources do: `archive!member`. It ends where reading fails, without a
+    word: `read_inputs` has said why.
     """
+    options = options or Options()
+    base, inner = _split(path)
     try:
-        stream = path.open("rb", buffering=0)
+        stream = base.open("rb", buffering=0)
     except OSError:
         return
     with stream:
-        yield from content(stream, Source(str(path), "contents"), options or Options(), lambda _: None)
+        pieces = content(stream, Source(str(path), "contents"), options, lambda _: None)
+        yield from _contents(pieces, inner, options, base)
+
+
+def _contents(pieces: Iterator[bytes], inner: str, options: Options, path: Path | None) -> Iterator[bytes]:
+    if not inner:
+        yield from pieces
+        return
+    source = Source(inner, "contents")
+    head = at_least(pieces, HEAD)
+    rest = next(pieces, b"")
+    found = detect(head[:HEAD], whole=not rest and len(head) <= HEAD)
+    if found.name not in CONTAINERS:
+        return
+    plain = path if path is not None and _begins(path, b"PK") else None
+    for member in members(found.name, source, chain(head, chain(rest, pieces)), options, plain):
+        if member.stream is not None and (inner == member.name or inner.startswith(f"{member.name}!")):
+            deeper = content(member.stream, source, options, lambda _: None)
+            yield from _contents(deeper, inner[len(member.name) + 1 :], options, None)
+            return
+
+
+def _split(path: Path) -> tuple[Path, str]:
+    """The file that a source's path begins with, and the name of what is inside of it; empty for the file itself."""
+    name = str(path)
+    at = name.find("!")
+    while at >= 0 and not path.is_file():
+        if Path(name[:at]).is_file():
+            return Path(name[:at]), name[at + 1 :]
+        at = name.find("!", at + 1)
+    return path, ""
+
+
+def is_source(path: Path) -> bool:
+    """Whether a path names a regular file, or what may be inside of one."""
+    base, _ = _split(path)
+    try:
+        return stat.S_ISREG(base.stat().st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _set_aside(source: Source, found: Format) -> None:

@@ -1,0 +1,283 @@
+"""Open what an input holds inside: the members of a tar or zip archive, the fenced blocks of a Markdown text.
+
+Nothing is written to disk, and a member's name is but a label: whatever path it spells, no file is opened by it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, BinaryIO, NamedTuple, Protocol, cast
+
+from forensics.records.block import Problem, Source
+from forensics.records.options import Options
+
+__all__ = ["CONTAINERS", "Member", "is_markdown", "is_tar", "members"]
+
+CONTAINERS = frozenset({"tar", "zip", "markdown"})
+"""Formats that hold others."""
+
+_MOST_MEMBERS = 10_000
+_PIECE = 1024 * 1024
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
+"""What the libraries raise on damage, encryption and methods they do not know."""
+
+_FENCE = re.compile(rb"([ \t]*)(`{3,}|~{3,})[^\r\n`]*\r?\n?")
+_HEADING = re.compile(rb"#{1,6} +\S")
+
+
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+class Member(NamedTuple):
+    """Something inside, to be read before the next one is taken; `stream` is None where it is not read, for `why`."""
+
+    name: str
+    stream: BinaryIO | None
+    modified_us: int | None = None
+    why: str = ""
+
+
+class _Budget:
+    """How much may still come out of an archive."""
+
+    def __init__(self, options: Options) -> None:
+        self.left = options.output_bytes
+        self.options = options
+
+
+class _Stream(io.RawIOBase):
+    """A member as a stream that fails as files do, and ends where too much comes out."""
+
+    def __init__(self, inner: _Readable, budget: _Budget, packed: int | None = None) -> None:
+        self._inner = inner
+        self._budget = budget
+        self._packed = packed
+        self._made = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        options = self._budget.options
+        try:
+            data = self._inner.read(min(size, _PIECE) if size >= 0 else _PIECE)
+        except _DAMAGE as error:
+            raise OSError(5, f"the archive is damaged, or locked: {error}") from error
+        self._made += len(data)
+        self._budget.left -= len(data)
+        too_dense = self._packed is not None and self._made > options.ratio * max(self._packed, 1)
+        if self._budget.left < 0 or (too_dense and self._made > options.ratio_from_bytes):
+            raise OSError(5, f"stopped: {self._made} bytes came out of it")
+        return data
+
+
+class _Pieces:
+    """Pieces of content as a stream."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        parts, count = [self._held], len(self._held)
+        while size < 0 or count < size:
+            piece = next(self._pieces, b"")
+            if not piece:
+                break
+            parts.append(piece)
+            count += len(piece)
+        data = b"".join(parts)
+        if size < 0:
+            self._held = b""
+            return data
+        self._held = data[size:]
+        return data[:size]
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether the first block is the header of a member: by its mark, or by its checksum where it has none."""
+    if head[257:262] == b"ustar":
+        return True
+    block = head[:512]
+    if len(block) < 512 or not block[0]:
+        return False
+    try:
+        stated = int(block[148:156].split(b"\0", 1)[0].strip() or b"0", 8)
+    except ValueError:
+        return False
+    return stated == sum(block[:148]) + 8 * 32 + sum(block[156:])
+
+
+def is_markdown(lines: list[bytes]) -> bool:
+    """Whether lines are a text with fenced blocks that begins with a heading, a fence or front matter.
+
+    A log may print headings and fences too, but does not begin so.
+    """
+    begin = next((line for line in lines if line.strip()), b"")
+    if not (_HEADING.match(begin) or _FENCE.fullmatch(begin) or begin.rstrip() == b"---"):
+        return False
+    return any(_FENCE.fullmatch(line) for line in lines)
+
+
+def members(
+    kind: str, source: Source, pieces: Iterator[bytes], options: Options, path: Path | None
+) -> Iterator[Member]:
+    """Yield what is inside, in order; names that repeat are numbered. All pieces are taken, for the digest.
+
+    Args:
+        kind: One of CONTAINERS.
+        source: Takes the problems.
+        pieces: The content.
+        options: Bounds.
+        path: The file itself, if its bytes are the content.
+    """
+    if kind == "markdown":
+        yield from _blocks(source, pieces, options)
+        return
+    inner = _tar(source, pieces, options) if kind == "tar" else _zip(source, pieces, options, path)
+    seen: dict[str, int] = {}
+    for count, member in enumerate(inner):
+        if count >= _MOST_MEMBERS:
+            what = f"it has more than {_MOST_MEMBERS} members: the rest was not read"
+            source.problems.append(Problem(source.name, "loss", what, "unpack what matters and give that"))
+            break
+        name = re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", member.name) or "unnamed"
+        seen[name] = seen.get(name, 0) + 1
+        yield member._replace(name=name if seen[name] == 1 else f"{name}#{seen[name]}")
+    for _ in pieces:
+        pass
+
+
+def _tar(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Member]:
+    budget = _Budget(options)
+    made = 0
+    try:
+        with tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|") as archive:
+            for about in archive:
+                modified = int(about.mtime * 1_000_000) if 0 <= about.mtime < 2**40 else None
+                made += 1
+                if about.isdir():
+                    continue
+                inner = archive.extractfile(about) if about.isreg() else None
+                if inner is None:
+                    yield Member(about.name, None, modified, "it is no regular file and was passed over")
+                else:
+                    yield Member(about.name, cast(BinaryIO, _Stream(inner, budget)), modified)
+    except (*_DAMAGE, OSError) as error:
+        what = f"the archive is damaged or cut: {error}; {made} members came out before"
+        source.problems.append(Problem(source.name, "loss", what, "get an intact copy; what came out is used"))
+
+
+def _zip(source: Source, pieces: Iterator[bytes], options: Options, path: Path | None) -> Iterator[Member]:
+    budget = _Budget(options)
+    file: BinaryIO
+    if path is not None:
+        for _ in pieces:
+            pass
+        file = path.open("rb")
+    else:
+        held = io.BytesIO()
+        beyond = 0
+        for piece in pieces:
+            room = max(options.held_bytes - held.tell(), 0)
+            held.write(piece[:room])
+            beyond += max(len(piece) - room, 0)
+        if beyond:
+            what = f"the archive is longer than {options.held_bytes} bytes and cannot be held"
+            source.problems.append(Problem(source.name, "error", what, "unpack it and give the folder"))
+            return
+        file = held
+    with file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except (*_DAMAGE, OSError) as error:
+            what = f"the archive is damaged or cut: {error}"
+            source.problems.append(Problem(source.name, "error", what, "get an intact copy, or repair it: zip -FF"))
+            return
+        with archive:
+            for about in archive.infolist():
+                if about.is_dir():
+                    continue
+                modified = _unix_time(about.extra)
+                if about.external_attr >> 16 & 0o170000 not in {0, 0o100000}:
+                    yield Member(about.filename, None, modified, "it is no regular file and was passed over")
+                    continue
+                try:
+                    inner = archive.open(about)
+                except (*_DAMAGE, OSError) as error:
+                    yield Member(about.filename, None, modified, f"it cannot be read: {error}")
+                    continue
+                with inner:
+                    stream = _Stream(cast(_Readable, inner), budget, about.compress_size)
+                    yield Member(about.filename, cast(BinaryIO, stream), modified)
+
+
+def _unix_time(extra: bytes) -> int | None:
+    """The time of the last change in UTC, which a zip file has only in an extra field; its own times have no zone."""
+    while len(extra) >= 4:
+        kind, size = struct.unpack_from("<HH", extra)
+        if kind == 0x5455 and size >= 5 and len(extra) >= 9 and extra[4] & 1:
+            (seconds,) = struct.unpack_from("<i", extra, 5)
+            return int(seconds) * 1_000_000
+        extra = extra[4 + size :]
+    return None
+
+
+def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Member]:
+    """The fenced blocks; a block's bytes are its lines without the indentation of its fence."""
+    number = 0
+    fence: re.Match[bytes] | None = None
+    block: list[bytes] = []
+    size = beyond = 0
+    for line in _lines(pieces):
+        found = _FENCE.fullmatch(line)
+        if fence is None:
+            if found is not None:
+                fence, block, size = found, [], 0
+            continue
+        if found is not None and found[2].startswith(fence[2]) and line.strip() == found[2]:
+            number += 1
+            yield Member(f"block-{number}", io.BytesIO(b"".join(block)), source.modified_us)
+            fence = None
+            continue
+        size += len(line)
+        if size > options.held_bytes:
+            beyond += len(line)
+            continue
+        block.append(_without(line, fence[1]))
+    if fence is not None:
+        number += 1
+        source.problems.append(Problem(source.name, "note", f"block-{number} is not closed: it may be cut"))
+        yield Member(f"block-{number}", io.BytesIO(b"".join(block)), source.modified_us)
+    if beyond:
+        what = f"blocks of more than {options.held_bytes} bytes were cut; {beyond} bytes are missing"
+        source.problems.append(Problem(source.name, "loss", what))
+    what = "the text outside of its fenced blocks is no log and was not read"
+    source.problems.append(Problem(source.name, "note", what))
+
+
+def _without(line: bytes, indentation: bytes) -> bytes:
+    width = 0
+    while width < len(indentation) and line[width : width + 1] in (b" ", b"\t"):
+        width += 1
+    return line[width:]
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    held: list[bytes] = []
+    for piece in pieces:
+        first, *rest = piece.split(b"\n")
+        held.append(first)
+        for line in rest:
+            yield b"".join(held) + b"\n"
+            held = [line]
+    if any(held):
+        yield b"".join(held)

@@ -283,7 +283,7 @@ class Scanner:
             if record in starts and record not in carried:
                 pattern, program, prefix, stream = starts[record]
                 close = self._closers[id(pattern)]
-                hinted = self._hinted(block, record, pattern)
+                hinted = self._hinted(block, record, pattern, program, prefix, carried)
                 runs_on = not close.search(prefix.message[len(pattern.contains) :])
                 if hinted is None:
                     runs_on = runs_on and self._closes(block, record, program, prefix.tag, close)
@@ -301,8 +301,13 @@ class Scanner:
             record += 1
         return carried
 
-    def _hinted(self, block: Block, record: int, pattern: Pattern) -> bool | None:
-        """Whether an earlier line shows that the text has several lines; None if no line says so or the contrary."""
+    def _hinted(
+        self, block: Block, record: int, pattern: Pattern, program: Program, prefix: Prefix, carried: Mapping[int, int]
+    ) -> bool | None:
+        """Whether an earlier line shows that the text has several lines; None if no line says so or the contrary.
+
+        Only a line of the same writer counts, made as its lines are, and not one inside another text.
+        """
         if pattern.hints is None:
             return True
         stream = block.streams[record]
@@ -310,12 +315,14 @@ class Scanner:
         for earlier in range(record - 1, max(0, record - CARRIER_RECORDS) - 1, -1):
             if plain is not None and earlier < record - HINT_RECORDS:
                 break
-            if block.streams[earlier] != stream:
+            if block.streams[earlier] != stream or earlier in carried:
                 continue
-            text = clean(block.message(earlier))
-            if pattern.hints.search(text):
+            before = program.grammar.split(clean(block.message(earlier)))
+            if before is None or (before.tag, before.present) != (prefix.tag, prefix.present):
+                continue
+            if pattern.hints.search(before.message):
                 return True
-            if pattern.denies is not None and pattern.denies.search(text):
+            if pattern.denies is not None and pattern.denies.search(before.message):
                 plain = False
         return plain
 

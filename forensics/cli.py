@@ -233,6 +233,12 @@ def main() -> None:
         for line in str(error).splitlines():
             typer.echo(f"forensics: {line}", err=True)
         sys.exit(2)
+    except RuntimeError as error:
+        # What duckdb (1.x, its Python client) makes of Ctrl-C while it works.
+        if str(error) != "Query interrupted":
+            raise
+        typer.echo("Aborted!", err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-import time
+import threading
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
@@ -73,34 +73,41 @@ def ingest_command(
             )
         _tell(found, quiet)
 
+    def look() -> object:
+        return signature(case, inputs or ())
+
+    seen = look()  # before reading: what is written meanwhile is a change
     once()
     if follow:
-        _follow(once, lambda: signature(case, inputs or ()), interval)
+        _follow(once, look, seen, interval)
         if not quiet:
             typer.echo("stopped; the case is complete", err=True)
 
 
-def _follow(once: Callable[[], None], look: Callable[[], object], interval: float) -> None:
-    """Ingest whenever the inputs have changed, until somebody stops it."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    seen, told = look(), ""
-    try:
-        while True:
-            time.sleep(interval)
-            now = look()
-            if now == seen:
-                continue
-            try:
-                once()
-            except ForensicsError as error:
-                # A log that is being rotated is not there for a moment: the case stays, and the next look may find it.
-                if str(error) != told:
-                    typer.echo(visible(f"forensics: {error}"), err=True)
-                told = str(error)
-            else:
-                seen, told = now, ""
-    except KeyboardInterrupt:
-        return
+def _follow(once: Callable[[], None], look: Callable[[], object], seen: object, interval: float) -> None:
+    """Ingest whenever the inputs have changed, until somebody stops it; an ingest under way is finished first."""
+    stop = threading.Event()
+
+    def on_signal(*_: object) -> None:
+        stop.set()
+        for number, handler in before.items():  # who asks again does not want to wait
+            signal.signal(number, handler)
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    told = ""
+    while not stop.wait(interval):
+        now = look()
+        if now == seen:
+            continue
+        try:
+            once()
+        except ForensicsError as error:
+            # A log that is being rotated is not there for a moment: the case stays, and the next look may find it.
+            if str(error) != told:
+                typer.echo(visible(f"forensics: {error}"), err=True)
+            told = str(error)
+        else:
+            seen, told = now, ""
 
 
 def _tell(found: Ingested, quiet: bool) -> None:

@@ -302,7 +302,7 @@ load_tensors:        CUDA0 model buffer size =  1000.00 MiB
 def test_lines_that_several_loads_could_have_written_name_them(tmp_path: Path) -> None:
     case = opened(tmp_path, server_log=UNTAGGED)
     ((candidates, loads, reason, text),) = rows(case, "SELECT candidates, loads, reason, text FROM ambiguous_lines")
-    assert (candidates, reason) == (2, "several could have written it, none says which")
+    assert (candidates, reason) == (2, "several could have written it, and none says which")
     assert text == "load_tensors:        CUDA0 model buffer size =  1000.00 MiB"
     assert [(one,) for one in loads.split()] == rows(case, "SELECT load_id FROM loads ORDER BY number")
     assert rows(case, "SELECT * FROM orphans") == []

@@ -175,7 +175,13 @@ def _devices(connection: duckdb.DuckDBPyConnection, load_id: str, moment: str, c
     for device in sorted({*by_device, *gaps}, key=lambda one: (_place_rank(by_device.get(one)), one)):
         items = sorted(
             by_device.get(device, []),
-            key=lambda row: (row["kind"] == "runtime", ordinals.get((row["lines"] or "").split(" ")[0], 1 << 60)),
+            key=lambda row: (
+                row["kind"] == "runtime",
+                ordinals.get((row["lines"] or "").split(" ")[0], 1 << 60),
+                row["part"],  # several items may come of one line
+                row["kind"],
+                -row["size_bytes"],
+            ),
         )
         found.append(_device(device, items, gaps.get(device), about.get(device, {}), cited))
     return found

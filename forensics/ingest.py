@@ -24,7 +24,7 @@ __all__ = ["Change", "Ingested", "ingest", "signature"]
 
 Progress = Callable[[int, int], None]
 
-IN_PLACE = frozenset({"journal-native", "tar", "zip", "markdown"})
+IN_PLACE = frozenset({"tar", "zip", "markdown"})
 """Formats of which a later state does not begin with the bytes of an earlier one; what is inside is told by itself."""
 
 SIBLINGS = 50

@@ -148,6 +148,7 @@ class Anonymizer:
         if self.hosts:
             names = sorted(self.hosts, key=len, reverse=True)
             self._host = re.compile(r"(?<![\w.-])(?:" + "|".join(map(re.escape, names)) + r")(?![\w-])")
+
     def digest(self, text: str, letters: int) -> str:
         """A name's hash under the key."""
         return hmac.new(self.key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:letters]

@@ -89,9 +89,8 @@ def open_inputs(
     if not found.sources:
         given = ", ".join(map(str, inputs))
         raise UsageError(f"{given}: there is no file in it; give a server's log or journal, and telemetry")
-    errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
-    if found.sources and len(errors) == len(found.sources):
-        raise UsageError("\n".join([*problems(errors), "none of the inputs could be read"]))
+    if all(one.is_unread for one in found.sources):
+        raise UsageError("\n".join([*problems(found.sources), "none of the inputs could be read"]))
     connection = duckdb.connect()
     store(found, connection)
     opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)))

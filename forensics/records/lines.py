@@ -30,8 +30,37 @@ class Lines(NamedTuple):
 def lines(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[Lines]:
     """Yield all lines in order; what comes out does not depend on where the pieces were cut.
 
-    A line over `line_bytes` is cut to it, in bounded memory, and counted as loss.
+    A line over `line_bytes` is cut to it, in bounded memory, and counted as loss. Bytes that are no UTF-8 stay as they
+    are and are counted.
     """
+    strange, first = 0, None
+    for chunk in _cut(pieces, source, line_bytes):
+        # Most logs are ASCII, which is told much faster than UTF-8.
+        if not chunk.data.isascii():
+            spans = [(0, len(chunk.data))]
+            if int((chunk.ends - chunk.starts).max(initial=0)) >= line_bytes:  # what was cut off is not looked at
+                spans = list(zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True))
+            for start, end in spans:
+                count, at = _no_utf8(chunk.data[start:end])
+                if count and first is None:
+                    first = chunk.base + start + at
+                strange += count
+        yield chunk
+    if strange:
+        what = f"characters were torn: {strange} sequences of bytes are no UTF-8; they are kept, and shown as escapes"
+        source.problems.append(Problem(source.name, "loss", what, "", first, strange))
+
+
+def _no_utf8(data: bytes) -> tuple[int, int]:
+    """How many sequences of bytes are no UTF-8, and where the first one is."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return data.decode("utf-8", "replace").count("\ufffd") - data.count(b"\xef\xbf\xbd"), error.start
+    return 0, 0
+
+
+def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[Lines]:
     held: list[bytes] = []
     size = base = 0
     cut_lines = cut_bytes = 0

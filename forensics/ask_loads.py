@@ -13,7 +13,8 @@ def loads(ask: Ask) -> Answer:
     rows = [
         row
         for row in ask.rows(
-            "SELECT loads.*, load.begun_line FROM loads JOIN load USING (load_id) ORDER BY loads.number"
+            "SELECT loads.*, load.begun_line, load.ready_line IS NOT NULL AS ready "
+            "FROM loads JOIN load USING (load_id) ORDER BY loads.number"
         )
         if ask.wants(row["load_id"])
         and ask.unit in (None, row["unit"])
@@ -28,6 +29,7 @@ def loads(ask: Ask) -> Answer:
                     key: row[key] for key in ("load_id", "number", "engine", "version", "model", "label", "unit", "pid")
                 },
                 "begun_at": iso(row["begun_us"]),
+                "ready": row["ready"],
                 "ready_at": iso(row["ready_us"]),
                 "ended_at": iso(row["ended_us"]),
                 "end_reason": row["end_reason"],
@@ -40,7 +42,7 @@ def loads(ask: Ask) -> Answer:
     }
     if not rows:
         return Answer(document, "No model load begins or shows in this evidence.", code=3)
-    ready = sum(row["ready_us"] is not None for row in rows)
+    ready = sum(row["ready"] for row in rows)
     verdict = f"{len(rows)} load{'s' if len(rows) > 1 else ''}; {ready} got ready."
     section = Section(
         "Loads",

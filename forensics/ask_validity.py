@@ -8,7 +8,7 @@ from typing import Any
 
 from .amounts import count
 from .answer import Answer, Ask, Section
-from .explain import iso
+from .explain import Rows, iso
 from .refute import every_load, loads_in, window_of
 
 __all__ = ["validity"]
@@ -23,11 +23,8 @@ NO_MEASUREMENT = "not a measurement"
 
 GATES = ("load time", "length limit", "empty answer", "not on the card", "embedding model", "foreign load")
 
-NOT_MEASURED = {
-    "response counters": "no reader gives the counters of responses (load and eval durations, cached tokens), which "
-    "outrank these lines",
-    "treatment": "no line holds the characters of reasoning: a cell with reasoning on and none in it cannot be told",
-}
+DIVERGES = 0.01
+"""Rates of the log and of the answer that differ by more than this are two figures, not one rounded."""
 
 
 def validity(ask: Ask) -> Answer:
@@ -70,6 +67,7 @@ def validity(ask: Ask) -> Answer:
             )
         )
     compared = [one for one in loads if one["rows"]]
+    answers = [one for one in ask.rows("SELECT * FROM answers") if window is None or window.holds(one["at_us"])]
     document = {
         "schema": "forensics.validity/1",
         "window": None if window is None else {"since": iso(window.since_us), "until": iso(window.until_us)},
@@ -77,7 +75,8 @@ def validity(ask: Ask) -> Answer:
         "loads": loads,
         "gates": _gates([gate for one in wanted for gate in gates.get(one["load_id"], [])], compared),
         "comparability": _comparability(compared),
-        "not_measured": [{"what": what, "because": why} for what, why in NOT_MEASURED.items()],
+        "answers": _answers(answers, compared),
+        "not_measured": _not_measured(answers, compared),
     }
     return _answer(document, wanted)
 
@@ -162,8 +161,56 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         "prompt_why": (row["prompt_why"] or "").split("; ") if row["prompt_why"] else [],
         "others": row["others"],
         "foreign_share": _rounded(row["foreign_share"]),
+        "counters": "log" if row["answer"] is None else "answer",
+        "log_decode_per_s": _rounded(row["log_decode_per_s"]),
+        "log_prompt_per_s": _rounded(row["log_prompt_per_s"]),
+        "divergence": _rounded(row["divergence"]),
+        "reasoning": row["reasoning"],
         "evidence": row["lines"].split(),
     }
+
+
+def _answers(answers: Rows, loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The answers with counters: how many are a logged request's, and the rates of those that are none's."""
+    strays = [one for one in answers if one["load_id"] is None]
+    rows = [row for load in loads for row in load["rows"] if row["counters"] == "answer"]
+    return {
+        "count": len(answers),
+        "matched": len(rows),
+        "diverging": sum((row["divergence"] or 0) > DIVERGES for row in rows),
+        "largest_divergence": max((row["divergence"] for row in rows if row["divergence"] is not None), default=None),
+        "without_request": [
+            {
+                "at": iso(one["at_us"]),
+                "model": one["model"],
+                "decode_per_s": _rounded(one["decode_per_s"]),
+                "decode_tokens": one["decode_tokens"],
+                "prompt_per_s": _rounded(one["prompt_per_s"]),
+                "load_s": _rounded(one["load_s"]),
+                "evidence": [one["line_id"]],
+            }
+            for one in strays
+        ],
+    }
+
+
+def _not_measured(answers: Rows, loads: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What no input tells, and what would."""
+    found = {}
+    if not any(row["counters"] == "answer" for load in loads for row in load["rows"]):
+        found["response counters"] = (
+            "no answer among the inputs is one of these requests: counters of answers (load and eval durations, "
+            "cached tokens) outrank these lines"
+            if answers
+            else "no answers among the inputs: their counters (load and eval durations, cached tokens) outrank "
+            "these lines"
+        )
+    if not any(row["reasoning"] for load in loads for row in load["rows"]):
+        found["treatment"] = (
+            "no input says which requests asked for reasoning, and how many characters of it came: whether a cell with "
+            "reasoning on had any cannot be told"
+        )
+    return [{"what": what, "because": why} for what, why in found.items()]
 
 
 def _rounded(value: float | None) -> float | None:
@@ -408,6 +455,24 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
         for load in document["loads"]
         if len(load["rows"]) > 1 and load["concurrency"]["claim"] == "not measured"
     )
+    told = document["answers"]
+    if told["matched"]:
+        most = told["largest_divergence"]
+        fitting = count(told["matched"], "answer").capitalize()
+        text = f"{fitting} with the server's own counters, taken instead of the log's"
+        notes.append(text + ("." if most is None else f"; the log differs by {100 * most:.1f} % at most."))
+    if told["without_request"]:
+        strays = len(told["without_request"])
+        verb = "fits" if strays == 1 else "fit"
+        notes.append(f"{count(strays, 'answer').capitalize()} {verb} no logged request, or several: not used.")
+    for load in document["loads"]:
+        asked = [row for row in load["rows"] if row["reasoning"]]
+        missed = sum(row["reasoning"] == "not treated" for row in asked)
+        if missed:
+            notes.append(
+                f"Load {load['number']}: {missed} of {len(asked)} requests with reasoning on got no character "
+                "of it: not treated, and nothing about reasoning follows from them."
+            )
     for load in document["loads"]:
         for one in load["exceptions"][:3]:
             task = "" if one["task"] is None else f" task {one['task']}"

@@ -36,7 +36,12 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
 }
 
 OPTIONS: dict[str, tuple[Option, ...]] = {
-    "swaps": (Option("load_s", float, "--load-time", "Seconds that a load is known to take, where the log has none."),),
+    "swaps": (
+        Option("load_s", float, "--load-time", "Seconds that a load is known to take, where the log has none."),
+        Option(
+            "measure_s", float, "--measurement", "Seconds that a measurement takes: does it fit a pause, with a swap?"
+        ),
+    ),
     "timeline": (Option("perfetto", Path, "--perfetto", "Write the timeline here, for ui.perfetto.dev."),),
     "traffic": (Option("blocklist", Path, "--blocklist", "Blocked addresses, one a line: ADDRESS SINCE [UNTIL]."),),
     "kv": (Option("published", int, "--published", "Tokens that an application was told of the pool."),),

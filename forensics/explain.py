@@ -68,7 +68,10 @@ def document(
         The document, ready for any renderer.
     """
     cited: set[str] = set()
-    loads = fetch(connection, "SELECT * FROM loads ORDER BY number")
+    loads = fetch(
+        connection,
+        "SELECT loads.*, ready_line IS NOT NULL AS ready FROM loads JOIN load USING (load_id) ORDER BY loads.number",
+    )
     wanted = [load for load in loads if only is None or load["load_id"] in only]
     answers = [_load(connection, load, moment, cited) for load in wanted]
     if self_report is not None and answers:
@@ -109,7 +112,7 @@ def _load(
 ) -> dict[str, Any]:
     load_id = load["load_id"]
     failure = explain_failure(connection, load, cited)
-    lost = failure is not None and load["ready_us"] is None
+    lost = failure is not None and not load["ready"]
     devices = [] if lost else _devices(connection, load_id, moment, cited)
     answer = {
         "load_id": load_id,
@@ -121,6 +124,7 @@ def _load(
         "unit": load["unit"],
         "pid": load["pid"],
         "begun_at": iso(load["begun_us"]),
+        "ready": load["ready"],
         "ready_at": iso(load["ready_us"]),
         "ended_at": iso(load["ended_us"]),
         "end_reason": load["end_reason"],

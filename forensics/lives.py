@@ -115,6 +115,11 @@ class Load:
         """Whether it has not ended yet."""
         return self.ended is None and self.end_reason is None
 
+    @property
+    def closing_reason(self) -> str | None:
+        """What the line that began its clean-up gave as the reason; none if none did begin."""
+        return None if self.closing is None else str(self.variables.get("closing_reason", ["exit"])[0])
+
     def enter(self, phase: str, line: Line) -> None:
         """Be in a phase from this line on."""
         self.may_be = {phase}

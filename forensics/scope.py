@@ -198,7 +198,7 @@ class _Machine:
         for process in group.processes:
             for load in process.loads:
                 if load.open and load.end_reason is None:
-                    load.end_reason = "exit" if load.closing else "log_ends"
+                    load.end_reason = load.closing_reason or "log_ends"
 
     def _find_twins(self, group: Group, suspects: Mapping[int, str]) -> None:
         """Note in `group.shared` the writers whose name another process has as well."""
@@ -623,7 +623,7 @@ class _Machine:
         load = process.load
         over = proven or (load is not None and not load.asleep and (load.closing is not None or not load.open))
         if load is not None and load.open and over:
-            load.end_reason = "exit" if load.closing else "unknown"
+            load.end_reason = load.closing_reason or "unknown"
         process.gone = process.gone or over
 
     def _implausible(self, process: Process, load: Load | None, line: Line) -> str:
@@ -692,7 +692,7 @@ class _Machine:
                 return _Owner(process, load, owner.scope, owner.rule)
             same_writer = line.prefix.tag is None or line.prefix.tag in process.members
             if load.closing or (same_writer and key_of(line) not in group.shared):
-                load.end_reason = "exit" if load.closing else "unknown"
+                load.end_reason = load.closing_reason or "unknown"
             process = self._next_start(group, line)
         elif arguments.get("once") and load is not None:
             process = self._next_start(group, line)
@@ -703,7 +703,7 @@ class _Machine:
                 or load.closing is not None
                 or (line.prefix.clock and key not in group.shared)
             ):
-                load.end_reason = "exit" if load.closing else "unknown"
+                load.end_reason = load.closing_reason or "unknown"
             process = self._replace_life(group, process, line)
         process.wakes = False
         load = self._open(process, line, model)
@@ -1152,8 +1152,8 @@ class _Machine:
                 load.enter("end", line)
             return
         if load.open:
-            if reason == "exit" and load.variables.get("closing_reason"):
-                reason = load.variables["closing_reason"][0]
+            if reason == "exit":
+                reason = load.closing_reason or reason
             load.closing = load.closing or line
             load.ended, load.end_reason = line, reason
             if reason != "sleep":
@@ -1178,8 +1178,8 @@ class _Machine:
                 touched.append(load)
                 if load.open:
                     final = reason or "unknown"
-                    if final == "exit" and load.closing is not None:
-                        final = load.variables.get("closing_reason", ["exit"])[0]
+                    if final == "exit":
+                        final = load.closing_reason or final
                     load.ended, load.end_reason = line, final
                     load.closing = load.closing or line
                     load.enter("end", line)

@@ -36,10 +36,10 @@ EFFECTS: dict[str, frozenset[str]] = {
     "carrier": frozenset({"close", "reopens", "hint", "plain"}),
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
-    "implies_load": frozenset({"phase", "again_s"}),
+    "implies_load": frozenset({"phase", "again_s", "first"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
-    "phase": frozenset({"to", "from", "map"}),
+    "phase": frozenset({"to", "from", "map", "after"}),
     "part": frozenset({"to", "from", "map"}),
     "context": frozenset(),
     "block": frozenset(),
@@ -117,6 +117,7 @@ class Grammar:
     children: str | None
     spawned: bool
     tag_is: str
+    sole: frozenset[str]
     envelope: Envelope | None = None
 
     def split(self, line: str) -> Prefix | None:
@@ -479,7 +480,7 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
     regex = Regex(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"), bounded=bounded)
     if "message" not in regex.groups:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned", "sole"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
@@ -494,6 +495,7 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
         children=raw.get("children"),
         spawned=bool(raw.get("spawned", False)),
         tag_is=raw.get("tag_is", "child"),
+        sole=frozenset(raw.get("sole", ())),
         envelope=_envelope(file, raw["json"]) if "json" in raw else None,
     )
 

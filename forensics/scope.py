@@ -14,7 +14,16 @@ from typing import Any
 
 from .catalogue import Catalogue, Program
 from .clocks import Tick, elapsed_us, judge
-from .events import ArgumentsReported, DeviceSeen, LoadReady, ModelIdentified, Part, VerbosityReported, VersionReported
+from .events import (
+    ArgumentsReported,
+    DeviceSeen,
+    LoadReady,
+    ModelIdentified,
+    Part,
+    VerbosityReported,
+    VersionReported,
+    event_fields,
+)
 from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
 from .records.block import Stream
 from .scan import Line
@@ -1048,7 +1057,7 @@ class _Machine:
         event = line.matched.event
         if value is None or getattr(event, target, None) is not None:
             return event
-        return replace(event, **{target: str(value)})
+        return replace(event, **{target: event_fields(type(event))[target].type(value)})
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 
@@ -1246,6 +1255,8 @@ class _Machine:
                     load.ended, load.end_reason = line, final
                     load.closing = load.closing or line
                     load.enter("end", line)
+        elif line.stream.manager:
+            touched = [one.load for one in group.processes if one.load is not None and one.load.open]
         if len(touched) == 1:
             self._emit(line, _Owner(touched[0].process, touched[0], Scope.EXACT, "invocation of the unit"))
         else:

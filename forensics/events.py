@@ -98,6 +98,7 @@ class SettingReported(Event):
     name: Annotated[str, "Name as the program prints it."]
     value: Annotated[str, "Value as printed."]
     detail: Annotated[str | None, "What else the line says of it."] = None
+    size_bytes: Annotated[int | None, "The value in bytes, where it is a size: never memory that is held."] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -198,8 +198,8 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
     "llamacpp-spec-stats-three-drafters": [
         (
             (
-                "SELECT event_scope, method, accepted, drafted, ratio, drafts, drafts_accepted, task FROM draft_accepted "
-                "ORDER BY ordinal"
+                "SELECT event_scope, method, accepted, drafted, ratio, drafts, drafts_accepted, task "
+                "FROM draft_accepted ORDER BY ordinal"
             ),
             [
                 ("request", None, 118, 144, 0.81944, None, None, 689),

@@ -36,10 +36,10 @@ EFFECTS: dict[str, frozenset[str]] = {
     "carrier": frozenset({"close", "reopens", "hint", "plain"}),
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
-    "implies_load": frozenset({"phase", "again_s"}),
+    "implies_load": frozenset({"phase", "again_s", "first"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
-    "phase": frozenset({"to", "from", "map"}),
+    "phase": frozenset({"to", "from", "map", "after"}),
     "part": frozenset({"to", "from", "map"}),
     "context": frozenset(),
     "block": frozenset(),
@@ -75,10 +75,12 @@ class Envelope:
 
     message: str
     when: str
-    value: str
+    value: str | None
     clock: str | None
     level: str | None
     levels: Mapping[str, str]
+    tag: str | None = None
+    who: str | None = None
 
     def open(self, text: str) -> Prefix | None:
         """Read one object, or None when the text is not a line in this form."""
@@ -88,7 +90,9 @@ class Envelope:
             found = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        if not isinstance(found, dict) or found.get(self.when) != self.value:
+        if not isinstance(found, dict) or self.when not in found:
+            return None
+        if self.value is not None and found[self.when] != self.value:
             return None
         message = found.get(self.message)
         if not isinstance(message, str):
@@ -98,6 +102,8 @@ class Envelope:
             message=message.encode(errors="replace").decode().removesuffix("\n"),  # half a surrogate pair is no text
             clock=(str(clock),) if isinstance(clock, int) else None,
             level=self.levels.get(str(found.get(self.level))) if self.level else None,
+            tag=str(found[self.tag]) if self.tag in found else None,
+            who=str(found[self.who]) if self.who in found else None,
             present=True,
         )
 
@@ -117,6 +123,7 @@ class Grammar:
     children: str | None
     spawned: bool
     tag_is: str
+    sole: frozenset[str]
     envelope: Envelope | None = None
 
     def split(self, line: str) -> Prefix | None:
@@ -130,7 +137,7 @@ class Grammar:
             relayed = self.split(opened.message)
             if relayed is not None and relayed.tag is not None:
                 return relayed
-        return replace(opened, tag=prefix.tag)
+        return replace(opened, tag=opened.tag if prefix.tag is None else prefix.tag)
 
     def _prefix(self, line: str) -> Prefix | None:
         found = self.regex.match(line)
@@ -479,7 +486,7 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
     regex = Regex(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"), bounded=bounded)
     if "message" not in regex.groups:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned", "sole"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
@@ -494,6 +501,7 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
         children=raw.get("children"),
         spawned=bool(raw.get("spawned", False)),
         tag_is=raw.get("tag_is", "child"),
+        sole=frozenset(raw.get("sole", ())),
         envelope=_envelope(file, raw["json"]) if "json" in raw else None,
     )
 
@@ -513,19 +521,21 @@ def _probes(file: str, raw: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, A
 
 
 def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
-    for needed in ("message", "when", "is"):
+    for needed in ("message", "when"):
         if needed not in raw:
             raise CatalogueError(f"{file}: grammar: json: the key {needed!r} is missing")
-    known = {"message", "when", "is", "clock", "level", "levels"}
+    known = {"message", "when", "is", "clock", "level", "levels", "tag", "who"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: json: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Envelope(
         message=raw["message"],
         when=raw["when"],
-        value=raw["is"],
+        value=raw.get("is"),
         clock=raw.get("clock"),
         level=raw.get("level"),
         levels=raw.get("levels", {}),
+        tag=raw.get("tag"),
+        who=raw.get("who"),
     )
 
 

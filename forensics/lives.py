@@ -42,6 +42,8 @@ class Context:
 
     number: int
     part: str
+    announced: bool = False
+    """Whether a line said that it begins; else an amount showed it."""
     blocks: int = 0
     open_block: bool = False
     block_devices: set[str] = field(default_factory=set)

@@ -27,6 +27,8 @@ SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", 
 
 SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
 ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
+CARET = re.compile(r"\^\[\[[0-9;:]*m|\^M$")
+"""Colours, and a carriage return at the end, as terminals and `cat -v` show them: two characters for one byte."""
 HINT_RECORDS = 400
 """Behind the nearest line that shows a text to have one line, so far back another may show it to have several."""
 
@@ -374,7 +376,9 @@ class Scanner:
 def clean(message: bytes) -> str:
     """Decode a message for reading: colours off, invalid bytes replaced."""
     text = message.decode("utf-8", "replace")
-    return ANSI.sub("", text) if "\x1b" in text else text
+    if "\x1b" in text:
+        text = ANSI.sub("", text)
+    return CARET.sub("", text) if "^[[" in text or text.endswith("^M") else text
 
 
 def _may_write(program: Program, stream: Stream) -> bool:

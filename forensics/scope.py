@@ -14,7 +14,16 @@ from typing import Any
 
 from .catalogue import Catalogue, Program
 from .clocks import Tick, elapsed_us, judge
-from .events import ArgumentsReported, DeviceSeen, LoadReady, ModelIdentified, Part, VerbosityReported, VersionReported
+from .events import (
+    ArgumentsReported,
+    DeviceSeen,
+    LoadReady,
+    ModelIdentified,
+    Part,
+    VerbosityReported,
+    VersionReported,
+    event_fields,
+)
 from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
 from .records.block import Stream
 from .scan import Line
@@ -25,7 +34,9 @@ from .writers import (
     form_of,
     key_of,
     may_write,
+    repeats,
     settle,
+    shown_phase,
     strangers,
     twin_parents,
     twins,
@@ -270,8 +281,7 @@ class _Machine:
             owner = self._begin_load(group, line, owner)
         if "spawn" in effects:
             owner = self._spawn(group, line, owner)
-        implied = "implies_load" in effects and not ("load" in effects or "spawn" in effects)
-        if implied and owner.scope is not Scope.AMBIGUOUS:
+        if owner.scope is not Scope.AMBIGUOUS and not ("load" in effects or "spawn" in effects):
             owner = self._imply(group, line, owner)
         if owner.scope is Scope.AMBIGUOUS:
             target = _target(line, "phase")
@@ -358,6 +368,8 @@ class _Machine:
                 and only.load.open
             ):
                 return _Owner(None, None, None, "made otherwise than its writer's lines")
+            if only.load is not None and self._unnamed(group, line) and self._outgrown(only.load, line):
+                return _Owner(only, None, None, "of a load that began before the log did it could be another's")
             rule = "trusted process id" if line.stream.trusted else "only writer of its source"
             return self._inside(only, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, rule)
         if relayed and any(pid == key[1] and (program, pid) in group.shared for program, pid in group.parents):
@@ -382,6 +394,9 @@ class _Machine:
         fitting = [one for one in lives if may_write(one, line.pattern)]
         if len(fitting) == 1:
             only = fitting[0]
+            if only.parent and only.load and self._outgrown(only.load, line):
+                reason = "a child that began before the log did could have written it too"
+                return _Owner(None, None, Scope.AMBIGUOUS, reason, (only.load,))
             rule = "only child that can have written it" if only.parent else "only process that can have written it"
             return _Owner(only, only.load, Scope.INFERRED, rule)
         if fitting:
@@ -389,6 +404,13 @@ class _Machine:
             return _Owner(None, None, Scope.AMBIGUOUS, "several could have written it, and none says which", loads)
         who = "child of this supervisor" if relayed else "process of this stream"
         return _Owner(None, None, None, f"no {who} was in a phase to write it")
+
+    def _outgrown(self, load: Load, line: Line) -> bool:
+        """Whether a load that is known from one line in its middle is past what only one at a time prints."""
+        if not load.implied or load.process.said or "end" in line.pattern.effects:
+            return False
+        possible = line.pattern.possible_in
+        return not load.may_be <= {"fit", "allocate"} or bool(possible and not possible & {"fit", "allocate"})
 
     def _forms(self, parent: Process) -> str | None:
         """The form of the lines of a supervisor's children, if it is known."""
@@ -517,6 +539,8 @@ class _Machine:
         who = line.prefix.who
         if who is None or who not in process.members.values():
             return True
+        if who in self.programs[line.pattern.program].grammar.sole:
+            return False
         return "load" not in line.pattern.effects and not any(character.isdigit() for character in who)
 
     def _sole(self, group: Group, process: Process) -> bool:
@@ -822,14 +846,23 @@ class _Machine:
 
     def _imply(self, group: Group, line: Line, owner: _Owner) -> _Owner:
         """A line that only a load prints, where none is known: the line that began it is not in the log."""
-        arguments = line.pattern.effects["implies_load"]
+        arguments = line.pattern.effects.get("implies_load")
         process, known = owner.process, owner.load
         rule = "a load must have begun before this source did"
         if known is not None:
-            if not self._another(known, line, arguments.get("again_s")):
+            if arguments is None or not self._another(known, line, arguments.get("again_s")):
                 return owner
             rule = "printed once a load, and printed again: a load must have begun in between"
             known.end_reason = "unknown"
+            if self._collective(line):
+                process = self._next_start(group, line)
+        elif (arguments is None or arguments.get("first")) and not self._shows_first(group, line, process):
+            return owner
+        phase = arguments.get("phase", "serve") if arguments else shown_phase(line.pattern)
+        if phase is None:
+            return owner
+        if process is None and self._collective(line):
+            process = self._new_process(group, line)
         if process is None or process.parent is not None:
             parent = process.parent if process is not None else self._relaying(group)
             if parent is None:
@@ -837,10 +870,33 @@ class _Machine:
             process = self._new_process(group, line, parent=parent)
         load = self._open(process, line, None)
         load.implied = True
-        load.phase = arguments.get("phase", "serve")
-        load.phases[-1] = (load.phase, line)
-        load.may_be = {load.phase}
+        load.phase = phase
+        load.phases[-1] = (phase, line)
+        load.may_be = {phase}
+        if self._collective(line):
+            self._join(group, process, line, _identity(line))
         return _Owner(process, load, Scope.INFERRED, rule)
+
+    def _shows_first(self, group: Group, line: Line, process: Process | None) -> bool:
+        """Whether a line can be of a load that began before the log did: as long as nothing is known of its writer."""
+        if key_of(line) in group.shared or (process is not None and (process.routes or process.loads)):
+            return False
+        if process is None and self._collective(line):
+            return line.prefix.who in self.programs[line.pattern.program].grammar.sole
+        if process is not None and process.tag is not None:
+            return True
+        if self._unnamed(group, line) or process is None:
+            # Children that serve may be several, and a log without prefixes may be a relay's; one loads at a time.
+            return line.pattern.possible_in <= {"fit", "allocate"} and not any(one.loads for one in group.processes)
+        return line.stream.trusted or not any(one.loads for one in group.processes)
+
+    def _unnamed(self, group: Group, line: Line) -> bool:
+        """Whether a line could be of any of a supervisor's children, or of a log without prefixes that mixes some."""
+        pid, name = key_of(line)[1], line.stream.identifier
+        if pid in group.supervised or (not line.stream.trusted and name is None and form_of(line) == "bare"):
+            return True
+        relays = (one for one in self.programs.values() if one.grammar.supervises)
+        return name is not None and any(known.search(name) for one in relays for known in one.process_names)
 
     def _another(self, load: Load, line: Line, again_s: float | None) -> bool:
         """Whether a line that is all that is known of a load, printed again, tells of another load.
@@ -848,10 +904,12 @@ class _Machine:
         Only in a log that somebody filtered: a load of which anything else is known may print the line for its dry run
         and for its draft model too.
         """
-        begun, now = load.begun.time_us, line.time_us
-        if again_s is None or begun is None or now is None or not load.implied or not load.open:
+        if again_s is None or not load.implied or not load.open or load.items:
             return False
-        return load.begun.pattern is line.pattern and not load.items and now - begun > again_s * 1_000_000
+        if load.begun.pattern is not line.pattern or load.begun.prefix.tag != line.prefix.tag:
+            return False
+        begun, now = load.begun.time_us, line.time_us
+        return again_s == 0 or (begun is not None and now is not None and now - begun > again_s * 1_000_000)
 
     def _relaying(self, group: Group) -> Process | None:
         """The process that relays its children's lines through this group's stream; it may not have spoken yet."""
@@ -905,7 +963,7 @@ class _Machine:
         if "part" in effects:
             self._part(load, line)
         if "context" in effects:
-            load.context = Context(len(load.contexts), load.part)
+            load.context = Context(len(load.contexts), load.part, announced=True)
             load.contexts.append(load.context)
             load.unsure.discard("context")
         if "block" in effects and load.context is not None:
@@ -942,7 +1000,19 @@ class _Machine:
             return
         if target == "serve" and load.phase == "asleep" and not load.open:
             return
+        after = line.pattern.effects["phase"].get("after")
+        if after and load.implied and all(phase != after for phase, _ in load.phases):
+            self._was_all(load, after)
         load.enter(target, line)
+
+    def _was_all(self, load: Load, phase: str) -> None:
+        """The end of a phase whose beginning is not in the log: what the load printed so far was of that phase."""
+        load.phases[0] = (phase, load.phases[0][1])
+        load.phase = phase
+        for item in load.items:
+            if phase == "fit" and item.mark is Mark.COUNTED:
+                item.mark, item.why = Mark.PLANNED, "printed by a dry run that allocates nothing"
+        load.contexts, load.context, load.outer, load.part = [], None, [], Part.TARGET
 
     def _part(self, load: Load, line: Line) -> None:
         target = _target(line, "part")
@@ -987,7 +1057,7 @@ class _Machine:
         event = line.matched.event
         if value is None or getattr(event, target, None) is not None:
             return event
-        return replace(event, **{target: str(value)})
+        return replace(event, **{target: event_fields(type(event))[target].type(value)})
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 
@@ -1024,6 +1094,8 @@ class _Machine:
             per=per,
             writer=line.prefix.tag,
         )
+        if load.implied and not load.process.said and repeats(load, item):
+            load.unsure |= {"part", "context"}  # another load's, or a draft model's whose announcement is not there
         if estimated:
             item.mark, item.why = Mark.ESTIMATED, "a forecast, not an allocation"
         elif load.phase == "fit":
@@ -1183,6 +1255,8 @@ class _Machine:
                     load.ended, load.end_reason = line, final
                     load.closing = load.closing or line
                     load.enter("end", line)
+        elif line.stream.manager:
+            touched = [one.load for one in group.processes if one.load is not None and one.load.open]
         if len(touched) == 1:
             self._emit(line, _Owner(touched[0].process, touched[0], Scope.EXACT, "invocation of the unit"))
         else:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .catalogue import Pattern
+from .catalogue import PHASES, Pattern
 from .events import LoadReady
-from .lives import Group, Load, Mark, Process
+from .lives import Group, Item, Load, Mark, Process
 from .scan import Line
 
 __all__ = [
@@ -25,7 +25,9 @@ __all__ = [
     "form_of",
     "key_of",
     "may_write",
+    "repeats",
     "settle",
+    "shown_phase",
     "strangers",
     "twin_parents",
     "twins",
@@ -33,6 +35,9 @@ __all__ = [
 ]
 
 Key = tuple[str, int | None]
+
+AGAIN_US = 10_000_000
+"""A load prints its amounts of one kind and device within so much time."""
 
 
 def key_of(line: Line) -> Key:
@@ -263,6 +268,38 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
 def _serves(pattern: Pattern) -> bool:
     serving = bool(pattern.possible_in) and pattern.possible_in <= {"serve", "asleep"}
     return serving or pattern.effects.get("implies_load", {}).get("phase") == "serve"
+
+
+def shown_phase(pattern: Pattern) -> str | None:
+    """The phase of a load of which nothing is known but that it printed such a line; None if it proves no load.
+
+    What may come without the program's prefix may be of another program, and what a parent prints is of no load.
+    """
+    possible = pattern.possible_in
+    if pattern.unprefixed or pattern.role == "parent" or not possible <= PHASES:
+        return None
+    likely = next((one for one in ("allocate", "serve", "asleep") if one in possible), None)
+    return likely or (next(iter(possible)) if len(possible) == 1 else None)
+
+
+def repeats(load: Load, item: Item) -> bool:
+    """Whether an amount begins a load's ledger anew: seconds later, or behind contexts that were there already.
+
+    Somebody may have cut the lines in between out of the log, with the line that began the next load among them.
+    """
+    if item.combine != "add" or "part" in load.unsure:
+        return False
+    for other in load.items:
+        if other.line.pattern is not item.line.pattern or other.part != item.part or other.device != item.device:
+            continue
+        begun, now = other.line.time_us, item.line.time_us
+        if begun is not None and now is not None and now - begun > AGAIN_US:
+            return True
+        if item.per == "context":
+            return item.context is not None and other.context is item.context and not item.context.announced
+        if any(one.part == item.part for one in load.contexts):
+            return True
+    return False
 
 
 def settle(load: Load, line: Line) -> None:

@@ -987,7 +987,10 @@ class _Machine:
         event = line.matched.event
         if value is None or getattr(event, target, None) is not None:
             return event
-        return replace(event, **{target: str(value)})
+        text = str(value)
+        if line.pattern.fields[target].type is not int:
+            return replace(event, **{target: text})
+        return replace(event, **{target: int(text)}) if text.removeprefix("-").isdecimal() else event
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 

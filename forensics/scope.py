@@ -1057,7 +1057,10 @@ class _Machine:
         event = line.matched.event
         if value is None or getattr(event, target, None) is not None:
             return event
-        return replace(event, **{target: event_fields(type(event))[target].type(value)})
+        text = str(value)
+        if event_fields(type(event))[target].type is not int:
+            return replace(event, **{target: text})
+        return replace(event, **{target: int(text)}) if text.removeprefix("-").isdecimal() else event
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 

@@ -199,3 +199,21 @@ load_tensors:        CUDA0 model buffer size =  4914.18 MiB
     assert owners(found, "buffer_allocated") == [(None, "ambiguous", None)]
     candidates = "SELECT len(string_split(candidates, ' ')) FROM line WHERE event = 'buffer_allocated'"
     assert rows(found, candidates) == [(2,)]
+
+
+def test_timings_below_a_head_of_their_own_take_its_task(tmp_path: Path) -> None:
+    # Until b9229 a request's timings came as one message of several lines, and only the first of them says whose.
+    timings = (
+        "slot print_timing: id  0 | task 7 | \n"
+        "prompt eval time =     421.11 ms /    72 tokens (    5.85 ms per token,   170.98 tokens per second)\n"
+        "       eval time =    1011.92 ms /    33 tokens (   30.66 ms per token,    32.61 tokens per second)\n"
+        "      total time =    1433.03 ms /   105 tokens\n"
+    )
+    bare = "".join(f"{line[15:]}\n" for line in (BEGIN + ALPHA).splitlines())
+    assert rows(
+        case(tmp_path, log=bare + timings), "SELECT what, tokens, task FROM request_timed ORDER BY ordinal"
+    ) == [
+        ("prompt", 72, 7),
+        ("decode", 33, 7),
+        ("total", 105, 7),
+    ]

@@ -14,7 +14,16 @@ from typing import Any
 
 from .catalogue import Catalogue, Program
 from .clocks import Tick, elapsed_us, judge
-from .events import ArgumentsReported, DeviceSeen, LoadReady, ModelIdentified, Part, VerbosityReported, VersionReported
+from .events import (
+    ArgumentsReported,
+    DeviceSeen,
+    LoadReady,
+    ModelIdentified,
+    Part,
+    VerbosityReported,
+    VersionReported,
+    event_fields,
+)
 from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
 from .records.block import Stream
 from .scan import Line
@@ -55,6 +64,8 @@ class Ownership:
         """All loads, in order of their first line inside each group."""
         return [load for process in self.processes for load in process.loads]
 
+
+WHOLE = re.compile(r"-?\d{1,18}")
 
 SEQUENCE = re.compile(r"s=([0-9a-f]+);i=([0-9a-f]+)")
 """How a journal cursor names the journal and the place in it."""
@@ -987,7 +998,10 @@ class _Machine:
         event = line.matched.event
         if value is None or getattr(event, target, None) is not None:
             return event
-        return replace(event, **{target: str(value)})
+        text = str(value)
+        if event_fields(type(event))[target].type is int:
+            return replace(event, **{target: int(text)}) if WHOLE.fullmatch(text) else event
+        return replace(event, **{target: text})
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 

@@ -199,3 +199,22 @@ load_tensors:        CUDA0 model buffer size =  4914.18 MiB
     assert owners(found, "buffer_allocated") == [(None, "ambiguous", None)]
     candidates = "SELECT len(string_split(candidates, ' ')) FROM line WHERE event = 'buffer_allocated'"
     assert rows(found, candidates) == [(2,)]
+
+
+def test_timings_that_carry_no_task_have_that_of_the_line_above_them(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server="""\
+build: 6000 (abcdef12) with cc for x86_64-linux-gnu
+srv    load_model: loading model '/m/a.gguf'
+load_tensors:        CUDA0 model buffer size =  4095.05 MiB
+main: server is listening on http://127.0.0.1:8080 - starting the main loop
+slot print_timing: id  0 | task 689 |\x20
+prompt eval time =     915.13 ms /    51 tokens (   17.94 ms per token,    55.73 tokens per second)
+       eval time =   23038.87 ms /   275 tokens (   83.78 ms per token,    11.94 tokens per second)
+""",
+    )
+    assert rows(found, "SELECT what, task, tokens FROM request_timed ORDER BY ordinal") == [
+        ("prompt", 689, 51),
+        ("decode", 689, 275),
+    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -267,17 +268,30 @@ def _convert(text: str, target: Field, unit: str | None, places: int = 0) -> tup
             raise ValueError(f"not a unit: {unit!r}")
         value, bound = to_base(text, unit, places)
         if target.type is int:
-            return unwrap(round_bytes(value)), round_bytes(bound)
-        return float(value), 0
+            return _kept(unwrap(round_bytes(value))), round_bytes(bound)
+        return _finite(float(value)), 0
     if target.type is int:
-        return int(text.replace(",", "")), 0
+        return _kept(int(text.replace(",", ""))), 0
     if target.type is float:
-        return float(text.replace(",", "")), 0
+        return _finite(float(text.replace(",", ""))), 0
     if target.type is bool:
         return text.lower() in {"1", "true", "yes", "on", "enabled"}, 0
     if issubclass(target.type, Kind):
         return Kind(text), 0
     return text, 0
+
+
+def _kept(value: int) -> int:
+    """A whole number that the tables can hold; a line with a greater one is not what it looks like."""
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"beyond 64 bits: {value}")
+    return value
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("beyond what a number can be")
+    return value
 
 
 @dataclass(frozen=True, eq=False)

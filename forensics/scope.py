@@ -67,6 +67,8 @@ class Ownership:
         return [load for process in self.processes for load in process.loads]
 
 
+WHOLE = re.compile(r"-?\d{1,18}")
+
 SEQUENCE = re.compile(r"s=([0-9a-f]+);i=([0-9a-f]+)")
 """How a journal cursor names the journal and the place in it."""
 
@@ -1058,9 +1060,9 @@ class _Machine:
         if value is None or getattr(event, target, None) is not None:
             return event
         text = str(value)
-        if event_fields(type(event))[target].type is not int:
-            return replace(event, **{target: text})
-        return replace(event, **{target: int(text)}) if text.removeprefix("-").isdecimal() else event
+        if event_fields(type(event))[target].type is int:
+            return replace(event, **{target: int(text)}) if WHOLE.fullmatch(text) else event
+        return replace(event, **{target: text})
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 

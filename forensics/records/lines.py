@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from forensics.records.block import NO_TIME, Block, Integers, Problem, Source, Stream
 from forensics.records.content import at_least, chain
 
-__all__ = ["Lines", "block_of", "lines", "read_text"]
+__all__ = ["Lines", "block_of", "cells_of", "lines", "read_text"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -177,6 +178,14 @@ def block_of(
     )
     source.records += count
     return block
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a line of a table with commas; none where it is torn so that it has none."""
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:  # a carriage return inside, or a cell without end
+        return []
 
 
 def read_text(source: Source, pieces: Iterator[bytes], line_bytes: int) -> Iterator[Block]:

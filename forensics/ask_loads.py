@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from .amounts import count
 from .answer import Answer, Ask, Section
 from .explain import iso
+from .refute import Looks, Refutation, every_load, looks, not_its_own, refutation_document, refute
 
 __all__ = ["loads"]
 
@@ -20,6 +24,10 @@ def loads(ask: Ask) -> Answer:
         and ask.unit in (None, row["unit"])
         and _inside(ask, row["begun_us"], row["ended_us"])
     ]
+    # Who asks for some loads only is told whose the other lines are that a search for them would return.
+    lines = looks(ask, "life") if ask.loads is not None else []
+    every = every_load(ask) if ask.loads is not None else {}
+    sorted_lines = {row["load_id"]: refute(lines, every[row["load_id"]], every, ask.window) for row in rows if every}
     document = {
         "schema": "forensics.loads/1",
         "loads_in_window": len(rows),
@@ -36,6 +44,11 @@ def loads(ask: Ask) -> Answer:
                 "loading_s": row["loading_s"],
                 "layers": row["layers"],
                 "lines": row["lines"],
+                **(
+                    {"looked_at": refutation_document(sorted_lines[row["load_id"]])}
+                    if row["load_id"] in sorted_lines
+                    else {}
+                ),
             }
             for row in rows
         ],
@@ -61,7 +74,28 @@ def loads(ask: Ask) -> Answer:
             for row in rows
         ),
     )
-    return Answer(document, verdict, sections=(section,), cited=tuple(row["begun_line"] for row in rows))
+    cited = [row["begun_line"] for row in rows]
+    if len(sorted_lines) != 1:
+        return Answer(document, verdict, sections=(section,), cited=tuple(cited))
+    (found,) = sorted_lines.values()
+    cited = list(dict.fromkeys((*cited, *found.cited())))
+    return Answer(document, verdict, sections=(section, _evidence(found, cited)), cited=tuple(cited))
+
+
+def _evidence(found: Refutation, cited: list[str]) -> Section:
+    number = {line: f"e{place}" for place, line in enumerate(cited, 1)}
+
+    def numbers(lines: Sequence[Looks]) -> str:
+        return " ".join(number[line.line_id] for line in lines[:3]) + (" …" if len(lines) > 3 else "")
+
+    rows = [
+        ("its own" if not place else "", one.what, number[one.line_id]) for place, one in enumerate(found.favouring)
+    ]
+    rows += not_its_own(found, numbers)
+    if found.ambiguous:
+        told = f"{count(len(found.ambiguous), 'line')} that several loads could have written; not used"
+        rows.append(("ambiguous", told, numbers(found.ambiguous)))
+    return Section("Evidence", ("", "", ""), tuple(rows))
 
 
 def _inside(ask: Ask, begun: int | None, ended: int | None) -> bool:

@@ -173,6 +173,8 @@ class Process:
     """Patterns by which it announced itself: each is printed once by a beginning process."""
     form: str | None = None
     """How its lines are made, known from the line that begins its load on."""
+    alike: int = 0
+    """How many lives before it begin with the same words."""
     gone: bool = False
     routes: bool = False
     """Whether it serves no model of its own but starts others that do."""
@@ -184,15 +186,20 @@ class Process:
         """The latest load."""
         return self.loads[-1] if self.loads else None
 
-    @cached_property
-    def identity(self) -> str:
-        """What tells this life from all others, in any collection of evidence."""
+    @property
+    def begins_with(self) -> str:
+        """Who it is and what it says first: the same for two starts whose logs tell neither pid nor time."""
         stream = self.first.stream
         if stream.trusted:
             where = f"{stream.host}|{stream.boot}|{stream.invocation or stream.unit}|{stream.pid}|{self.tag}"
         else:
             where = f"{stream.container}|{stream.identifier}|{stream.pid}|{self.tag}"
         return f"{where}|{self.number}|{self.first.text}"
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells this life from all others, in any collection of evidence."""
+        return self.begins_with + (f"|{self.alike}" if self.alike else "")
 
     @cached_property
     def process_id(self) -> str:

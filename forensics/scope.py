@@ -8,6 +8,7 @@ line, a trusted process id, or order while exactly one load can be writing decid
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -89,8 +90,17 @@ def assign(lines: Iterable[Line], catalogue: Catalogue) -> Ownership:
         line.order = number
     for group in _group(ordered):
         machine.run(group)
+    _number_the_alike(machine.ownership.processes)
     machine.ownership.owned.sort(key=lambda one: one.line.order)
     return machine.ownership
+
+
+def _number_the_alike(processes: Iterable[Process]) -> None:
+    """Tell lives apart that begin with the same words in different sources, so that no two loads have one id."""
+    seen: Counter[str] = Counter()
+    for process in processes:
+        process.alike = seen[process.begins_with]
+        seen[process.begins_with] += 1
 
 
 def _group(lines: Sequence[Line]) -> list[Group]:

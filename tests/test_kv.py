@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from opened import cards_csv, journal, opened, rows
+from opened import cards_csv, holders_csv, journal, opened, rows
 
 from forensics.answer import Answer, Ask
 from forensics.ask_kv import kv
@@ -98,6 +98,44 @@ def test_a_change_of_tokens_is_told_in_bytes_on_each_card(tmp_path: Path) -> Non
     assert round(answer.document["pools"][0]["bytes_per_token"], -2) == 16400
     assert round(earlier["delta_per_card_mib"] / 1024, 2) == -3.67
     assert "240,420 tokens fewer than load 1, 3.67 GiB on each card" in claims(answer)
+
+
+def test_a_pool_over_two_cards_is_bound_by_the_tightest_as_telemetry_shows(tmp_path: Path) -> None:
+    # another engine holds 3758 MiB, 3.67 GiB, of one card: the other card's as many stay unused
+    used = cards_csv((-5, 0, 300), (-5, 1, 4058), (60, 0, 20300), (60, 1, 24058))
+    held = holders_csv((-5, 1, 4242, 3758), (60, 1, 4242, 3758), (60, 0, 100, 20000), (60, 1, 100, 20000), name="vllm")
+    connection = opened(tmp_path, vllm_log=boot(100, 0, 289661, "1.10", budget="4.42"), gpu_csv=used, apps_csv=held)
+    assert rows(
+        connection,
+        "SELECT cards, tight_card, tight_bytes // 1048576, roomy_card, stranded_bytes // 1048576, origin "
+        "FROM kv_binding",
+    ) == [(2, "1", 20069, "0", 3758, "telemetry")]
+    assert (
+        "Card 1 binds Load 1's pool: 19.60 GiB were free on it at the start. Up to 3.67 GiB more on card 0"
+        in claims(ask(connection))
+    )
+
+
+def three_cards(pool: int) -> dict[str, str]:
+    """Two starts: a third card is there at the first, and gone at the second."""
+    third = "GPU-00000000-0000-4000-8000-00000000000c"
+    used = cards_csv((-5, 0, 300), (-5, 1, 300), (995, 0, 300), (995, 1, 300)) + (
+        f"2026/09/18 07:59:55.000, 2, {third}, NVIDIA GeForce RTX 3060, 12288 MiB, 9000 MiB, 2988 MiB, 300 MiB\n"
+    )
+    log = boot(100, 0, 548909, "2.09", budget="8.38") + boot(200, 1000, pool, f"{pool / 262144:.2f}", budget="8.38")
+    return {"vllm_log": log, "gpu_csv": used}
+
+
+def test_a_pool_as_large_as_before_on_a_box_that_lost_a_card_is_a_standing_risk(tmp_path: Path) -> None:
+    answer = ask(opened(tmp_path, **three_cards(548909)))
+    (risk,) = [one for one in answer.document["findings"] if one["claim"].startswith("Standing risk")]
+    assert risk["state"] == "not established"
+    assert risk["claim"].startswith("Standing risk: card 2 was there when load 1 began and is not now (2 seen)")
+    assert [pool["cards"]["lost"] for pool in answer.document["pools"]] == [0, 1]
+
+
+def test_a_pool_that_was_sized_again_after_a_card_went_is_no_standing_risk(tmp_path: Path) -> None:
+    assert "Standing risk" not in claims(ask(opened(tmp_path, **three_cards(289661))))
 
 
 def test_no_change_of_a_pool_is_told_with_one_cause(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asking import case
+from asking_loads import FIXTURES, asked, case_of, screen
 
 from forensics.ask_loads import loads
 from forensics.catalogue import load_catalogue
@@ -47,3 +48,23 @@ def test_a_crash_after_it_got_ready_leaves_the_account_of_what_it_held(tmp_path:
     found = document(case(tmp_path, {"server.log": SERVED + CRASH}).connection, load_catalogue())
     (load,) = found["loads"]
     assert (load["failure"], [one["device"] for one in load["devices"]]) == (None, ["CUDA0"])
+
+
+def test_who_asks_for_one_load_is_told_whose_the_other_lines_in_the_window_are() -> None:
+    connection = case_of(FIXTURES / "spec-refutation-router")
+    answer, told = asked(connection, loads, "prod", "2026-09-18 08:12")
+    looked = told["prod"]["looked_at"]
+    assert (len(answer.document["loads"]), looked["for_count"], looked["against_count"]) == (1, 5, 0)
+    assert [(one["name"], [line["what"] for line in one["lines"]]) for one in looked["elsewhere"]] == [
+        ("plain", [*["a load begins"] * 2, *["a load is ready"] * 3])  # the router says so too
+    ]
+    assert "not its own  load 3 (plain): a load begins" in screen(connection, answer)
+
+
+def test_two_starts_that_begin_with_the_same_words_are_two_loads(tmp_path: Path) -> None:
+    begun = "srv    load_model: loading model '/m/a.gguf'\nload_tensors:        CUDA0 model buffer size ="
+    ask = case(tmp_path, {"first.log": f"{begun}  4914.17 MiB\n", "second.log": f"{begun}  4000.00 MiB\n"})
+    assert ask.rows("SELECT number, size_bytes // 1048576 AS mib FROM vram_ledger JOIN load USING (load_id)") == [
+        {"number": 1, "mib": 4914},
+        {"number": 2, "mib": 4000},
+    ]

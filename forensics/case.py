@@ -164,8 +164,9 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         {"name": "program", "value": __version__},
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
-        *({"name": f"newest {one.name}", "value": one.newest} for one in evidence.catalogue.programs if one.newest),
     ]
+    newest = {one.name: one.newest for one in evidence.catalogue.programs if one.newest}
+    rows["about"].extend({"name": f"newest {name}", "value": build} for name, build in newest.items())
     roots = {source.name: source.digest.root for source in evidence.sources}
     for place, source in enumerate(evidence.sources):
         rows["source"].append(

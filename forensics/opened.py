@@ -17,7 +17,7 @@ from dateutil import tz as zones
 
 from . import __version__
 from .case import read_evidence, store
-from .casefile import attach_case
+from .casefile import attach_case, is_case
 from .catalogue import Catalogue, Files
 from .errors import UsageError
 from .moment import add_moment
@@ -117,6 +117,17 @@ def open_case(path: Path, *, at_us: int | None = None) -> Opened:
     if (about.get("program"), about.get("catalogue")) != (__version__, files.digest):
         notes = (f"{path}: read by another forensics than this one; forensics ingest --case {path} renews it",)
     return _ready(connection, files, at_us, notes)
+
+
+def open_any(inputs: Sequence[str | Path], *, tz: str | None = None) -> Opened:
+    """Open a case file, if that is all that is given, or read inputs.
+
+    Raises:
+        UsageError: None of them could be read.
+    """
+    if len(inputs) == 1 and is_case(Path(inputs[0])):
+        return open_case(Path(inputs[0]))
+    return open_inputs(inputs, tz=tz)
 
 
 def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[str]:

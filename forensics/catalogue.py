@@ -35,7 +35,7 @@ PER = frozenset({"load", "context", "part"})
 REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
 
 EFFECTS: dict[str, frozenset[str]] = {
-    "carrier": frozenset({"close", "reopens", "hint", "plain"}),
+    "carrier": frozenset({"head", "close", "again", "hint", "plain"}),
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
     "implies_load": frozenset({"phase", "again_s", "first"}),
@@ -203,8 +203,12 @@ class Pattern:
     from_record: Mapping[str, str]
     keys: frozenset[str]
     effects: Mapping[str, Mapping[str, Any]]
+    head: Regex | None
+    """Of a carrier: what stands before its text, also where the text seems to close at once."""
     closes: Regex | None
     """Of a carrier: the line that ends its text."""
+    again: Regex | None
+    """Of a carrier: a line that is printed once for each text, so that another shows that the text had not ended."""
     hints: Regex | None
     """Of a carrier: an earlier line that shows its text to have several lines."""
     denies: Regex | None
@@ -366,7 +370,12 @@ class Catalogue:
         every = [
             *(one.grammar.regex for one in self.programs),
             *(one.regex for one in self.patterns),
-            *(kept for one in self.patterns for kept in (one.closes, one.hints, one.denies) if kept is not None),
+            *(
+                kept
+                for one in self.patterns
+                for kept in (one.head, one.closes, one.again, one.hints, one.denies)
+                if kept is not None
+            ),
             *(name for one in self.programs for name in one.process_names),
         ]
         return [one for one in every if one.slow]
@@ -645,7 +654,9 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         if not one.optional and one.name not in given and not _has_default(event, one.name):
             raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
     effects = {key: _effect(where, key, value) for key, value in raw.get("effect", {}).items()}
-    closes, hints, denies = (_of_carrier(where, effects, key, bounded) for key in ("close", "hint", "plain"))
+    head, closes, again, hints, denies = (
+        _of_carrier(where, effects, key, bounded) for key in ("head", "close", "again", "hint", "plain")
+    )
     if "item" in effects and not raw.get("regex", "").replace("(?x)", "").lstrip().startswith("^"):
         raise CatalogueError(f"{where}: an allocation must be anchored with ^ at the start of the message")
     samples = tuple(raw.get("sample", ()))
@@ -673,7 +684,9 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         from_record=from_record,
         keys=keys,
         effects=effects,
+        head=head,
         closes=closes,
+        again=again,
         hints=hints,
         denies=denies,
         possible_in=frozenset(raw.get("possible_in", ())),

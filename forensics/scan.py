@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .carriers import Carriers, clean
 from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
 from .clocks import wall_us
 from .engines import best_engine
 from .records.block import NO_TIME, Block, Stream
-from .regexes import Regex
 
 __all__ = ["Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 
@@ -37,18 +37,6 @@ DEVICE = re.compile(r"\b(?:CUDA|ROCm|Vulkan|SYCL|MUSA|CANN|MTL)\d+\b|\bcuda:\d+\
 TOKENS = re.compile(r"\b\d[\d,]*\s+tokens?\b|\btokens\s*[=:]\s*\d|\bn_tokens\s*=\s*\d")
 SAMPLED = 100
 """Token counts stand in most lines: so many records of a block are looked at for one that no pattern reads."""
-
-ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
-CARET = re.compile(r"\^\[\[[0-9;:]*m|\^M$")
-"""Colours, and a carriage return at the end, as terminals and `cat -v` show them: two characters for one byte."""
-HINT_RECORDS = 400
-"""Behind the nearest line that shows a text to have one line, so far back another may show it to have several."""
-
-CARRIER_RECORDS = 20_000
-"""A text that no line closes within so many records is given up: only lines without a prefix are taken for it."""
-
-REOPEN_RECORDS = 4000
-"""How far a text may imitate the line that closes it."""
 
 EXCERPT = 400
 """Characters of a line kept for printing; the bytes stay in the source."""
@@ -125,20 +113,6 @@ class ScanCounts:
     unread_dropped: int = 0
 
 
-@dataclass
-class _OpenCarrier:
-    """A text that runs on: who carries it, what closes it, and whether its writer's own lines have a prefix."""
-
-    record: int
-    pattern: Pattern
-    close: Regex
-    program: Program
-    prefixed: bool
-    reopens: bool
-    members: list[int] = field(default_factory=list)
-    taken: int = 0
-
-
 class Scanner:
     """The literals of a catalogue, ready to be searched for.
 
@@ -160,10 +134,7 @@ class Scanner:
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
         self._device_ids = {number for number, one in enumerate(self._literals) if one in DEVICE_LITERALS}
         self._engine = best_engine(self._literals)
-        self._closers: dict[int, Regex] = {
-            id(pattern): pattern.closes for pattern in catalogue.patterns if pattern.closes is not None
-        }
-        self._open: dict[tuple[Stream, str | None], _OpenCarrier] = {}
+        self._carriers = Carriers(catalogue, self._patterns)
         self.counts: dict[str, ScanCounts] = {}
 
     def scan(self, block: Block) -> Iterator[Line]:
@@ -175,7 +146,7 @@ class Scanner:
         counts.records += len(block)
         counts.bytes += len(block.data)
         positions, literals = self._engine.hits(block.data)
-        if not len(positions) and not self._open:
+        if not len(positions) and not self._carriers:
             self._look_for_tokens(block, frozenset(), {}, counts)
             return
         records = np.searchsorted(block.starts, positions, "right") - 1
@@ -184,7 +155,7 @@ class Scanner:
         wanted: dict[int, set[int]] = {}
         for record, literal in zip(records.tolist(), literals.tolist(), strict=True):
             wanted.setdefault(record, set()).add(literal)
-        carried = self._carried(block, wanted)
+        carried = self._carriers.carried(block, wanted)
         read: set[int] = set()
         for record in sorted(wanted):
             before = counts.read
@@ -293,155 +264,6 @@ class Scanner:
                 components=self._components(text, stream),
             )
         )
-
-    def _carried(self, block: Block, wanted: Mapping[int, set[int]]) -> dict[int, int]:
-        """Which records are the rest of a foreign text, and the record that carries it.
-
-        A carrier's text runs on over following records of the same writer until one closes it: those are data,
-        whatever they look like.
-        """
-        carried: dict[int, int] = {}
-        for carrier in self._open.values():
-            carrier.members = []  # they were records of the block before
-        starts: dict[int, tuple[Pattern, Program, Prefix, Stream]] = {}
-        for record, literals in wanted.items():
-            for number in literals:
-                for _, pattern, program in self._patterns[number]:
-                    if id(pattern) not in self._closers or record in starts:
-                        continue
-                    prefix = program.grammar.split(clean(block.message(record)))
-                    if prefix is not None and pattern.regex.match(prefix.message):
-                        stream = block.stream_table[int(block.streams[record])]
-                        starts[record] = (pattern, program, prefix, stream)
-        if not starts and not self._open:
-            return carried
-        pending = sorted(starts)
-        record = 0 if self._open else pending[0]
-        while record < len(block) and (self._open or pending):
-            if not self._open and pending:
-                record = max(record, pending[0])
-            while pending and pending[0] < record:
-                pending.pop(0)
-            text = clean(block.message(record))
-            stream = block.stream_table[int(block.streams[record])]
-            for writer, carrier in list(self._open.items()):
-                if writer[0] != stream:
-                    continue
-                prefix = carrier.program.grammar.split(text)
-                if prefix is None or prefix.tag != writer[1]:
-                    continue
-                if not carrier.close.search(prefix.message):
-                    carried[record] = carrier.record
-                    carrier.taken += 1
-                    if prefix.present:
-                        carrier.members.append(record)
-                    if carrier.taken > CARRIER_RECORDS:
-                        for member in carrier.members:
-                            carried.pop(member, None)
-                        del self._open[writer]
-                    continue
-                if carrier.prefixed and not prefix.present:
-                    carried[record] = carrier.record
-                del self._open[writer]
-                if carrier.reopens:
-                    self._reopen(block, record, writer, carrier, wanted, carried)
-            if record in starts and record not in carried:
-                pattern, program, prefix, stream = starts[record]
-                close = self._closers[id(pattern)]
-                hinted = self._hinted(block, record, pattern, program, prefix, carried)
-                runs_on = not close.search(prefix.message[len(pattern.contains) :])
-                if hinted is None:
-                    runs_on = runs_on and self._closes(block, record, program, prefix.tag, close)
-                elif not hinted:
-                    runs_on = False
-                if runs_on:
-                    self._open[stream, prefix.tag] = _OpenCarrier(
-                        record=block.first_record + record,
-                        pattern=pattern,
-                        close=close,
-                        program=program,
-                        prefixed=prefix.present,
-                        reopens=bool(pattern.effects["carrier"].get("reopens") and hinted),
-                    )
-            record += 1
-        return carried
-
-    def _hinted(
-        self, block: Block, record: int, pattern: Pattern, program: Program, prefix: Prefix, carried: Mapping[int, int]
-    ) -> bool | None:
-        """Whether an earlier line shows that the text has several lines; None if no line says so or the contrary.
-
-        Only a line of the same writer counts, made as its lines are, and not one inside another text.
-        """
-        if pattern.hints is None:
-            return True
-        stream = block.streams[record]
-        plain: bool | None = None
-        for earlier in range(record - 1, max(0, record - CARRIER_RECORDS) - 1, -1):
-            if plain is not None and earlier < record - HINT_RECORDS:
-                break
-            if block.streams[earlier] != stream or earlier in carried:
-                continue
-            before = program.grammar.split(clean(block.message(earlier)))
-            if before is None or (before.tag, before.present) != (prefix.tag, prefix.present):
-                continue
-            if pattern.hints.search(before.message):
-                return True
-            if pattern.denies is not None and pattern.denies.search(before.message):
-                plain = False
-        return plain
-
-    def _closes(self, block: Block, record: int, program: Program, tag: str | None, close: Regex) -> bool:
-        """Whether a later line of the writer closes a text; where none does, lines were cut out of the log."""
-        for later in range(record + 1, min(record + REOPEN_RECORDS, len(block))):
-            if block.streams[later] == block.streams[record]:
-                prefix = program.grammar.split(clean(block.message(later)))
-                if prefix is not None and prefix.tag == tag and close.search(prefix.message):
-                    return True
-        return False
-
-    def _reopen(
-        self,
-        block: Block,
-        record: int,
-        writer: tuple[Stream, str | None],
-        carrier: _OpenCarrier,
-        wanted: Mapping[int, set[int]],
-        carried: dict[int, int],
-    ) -> None:
-        """A text may imitate the line that closes it: the last such line before the load's next phase closes it."""
-        members: list[int] = []
-        last = 0
-        for later in range(record + 1, min(record + REOPEN_RECORDS, len(block))):
-            if block.stream_table[int(block.streams[later])] != writer[0]:
-                continue
-            prefix = carrier.program.grammar.split(clean(block.message(later)))
-            if prefix is None or prefix.tag != writer[1] or (carrier.prefixed and prefix.present):
-                if carrier.prefixed and prefix is not None and prefix.tag == writer[1]:
-                    break  # a line with the writer's own prefix is not the text's
-                continue
-            if self._moves_phase(wanted.get(later, set()), prefix.message):
-                break
-            members.append(later)
-            if carrier.close.search(prefix.message):
-                last = len(members)
-        carried.update((one, carrier.record) for one in members[:last])
-
-    def _moves_phase(self, literals: set[int], message: str) -> bool:
-        return any(
-            pattern.effects["phase"].get("to") in {"serve", "asleep"} and pattern.regex.match(message)
-            for number in literals
-            for _, pattern, _ in self._patterns[number]
-            if "phase" in pattern.effects
-        )
-
-
-def clean(message: bytes) -> str:
-    """Decode a message for reading: colours off, invalid bytes replaced."""
-    text = message.decode("utf-8", "replace")
-    if "\x1b" in text:
-        text = ANSI.sub("", text)
-    return CARET.sub("", text) if "^[[" in text or text.endswith("^M") else text
 
 
 def _may_write(program: Program, stream: Stream) -> bool:

@@ -26,7 +26,7 @@ from .records import (
     read_inputs,
 )
 from .regexes import PATIENCE_S
-from .scan import Line, ScanCounts, Scanner
+from .scan import Line, ScanCounts, Scanner, Unread
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
@@ -165,6 +165,8 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
     ]
+    newest = {one.name: one.newest for one in evidence.catalogue.programs if one.newest}
+    rows["about"].extend({"name": f"newest {name}", "value": build} for name, build in newest.items())
     roots = {source.name: source.digest.root for source in evidence.sources}
     for place, source in enumerate(evidence.sources):
         rows["source"].append(
@@ -204,6 +206,12 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "missed": counts.missed,
                 "sized": counts.sized,
                 "sized_read": counts.sized_read,
+                "placed": counts.placed,
+                "placed_read": counts.placed_read,
+                "sampled": counts.sampled,
+                "tokens": counts.tokens,
+                "tokens_read": counts.tokens_read,
+                "unread_dropped": counts.unread_dropped,
                 "carried": counts.carried,
             }
         )
@@ -213,6 +221,8 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "source_id": name,
                 "offset": one.offset,
                 "length": one.length,
+                "what": one.what,
+                **_component(one, counts),
                 "template": re.sub(r"\d+", "#", one.text),
                 "text": one.text,
             }
@@ -234,6 +244,14 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     _telemetry_rows(rows, evidence)
     _capture_rows(rows, evidence)
     return rows
+
+
+def _component(unread: Unread, counts: ScanCounts) -> dict[str, str | None]:
+    """The program that most lines of the source are of, among those that have such a component."""
+    known = max(unread.components, key=lambda one: counts.programs[one[0]], default=None)
+    if known is None or not counts.programs[known[0]]:
+        return {"program": None, "component": None}
+    return {"program": known[0], "component": known[1]}
 
 
 def _capture_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence) -> None:

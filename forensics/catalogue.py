@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,21 @@ class Prefix:
     present: bool = False
     who: str | None = None
     device: str | None = None
+    site: str | None = None
+
+    @property
+    def component(self) -> str | None:
+        """The part of its program that a line is of: what the prefix names, or how the message begins."""
+        if self.site is not None:
+            return self.site
+        found = COMPONENT.match(self.message)
+        return None if found is None else " ".join((found["file"] or found["name"]).split())
+
+
+COMPONENT = re.compile(
+    r"(?:level=\w+ source=(?P<file>[\w.]+):\d+ |(?P<name>(?:[a-z]+ +)?~?\w*[A-Za-z]_\w+(?:\(\))?)(?=: | \|))"
+)
+"""How programs name the part that speaks: a function with an underscore, perhaps behind a short area, or a file."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +171,7 @@ class Grammar:
             present=bool(clock or level),
             who=groups.get(self.who) if self.who else None,
             device=groups.get(self.device) if self.device else None,
+            site=groups.get("site"),
         )
 
 
@@ -311,6 +328,12 @@ class Program:
     writers: tuple[str, ...]
     probes: tuple[Mapping[str, Any], ...]
     raw: Mapping[str, Any] = field(repr=False, default_factory=dict)
+
+    @cached_property
+    def components(self) -> frozenset[str]:
+        """The parts of the program whose wordings the catalogue knows."""
+        prefixes = (self.grammar.split(sample["line"]) for one in self.patterns for sample in one.samples)
+        return frozenset(one.component for one in prefixes if one is not None and one.component is not None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,9 @@ as a loss, since a size left unread is how a wrong total begins.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +28,16 @@ SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", 
 """What a line with an amount of memory contains. They are part of the main scan, so that none is left unread."""
 
 SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
+
+DEVICE_LITERALS: tuple[bytes, ...] = (b"CUDA", b"ROCm", b"Vulkan", b"SYCL", b"MUSA", b"CANN", b"MTL", b"cuda:")
+"""What a line that names a device contains: part of the main scan too."""
+
+DEVICE = re.compile(r"\b(?:CUDA|ROCm|Vulkan|SYCL|MUSA|CANN|MTL)\d+\b|\bcuda:\d+\b")
+
+TOKENS = re.compile(r"\b\d[\d,]*\s+tokens?\b|\btokens\s*[=:]\s*\d|\bn_tokens\s*=\s*\d")
+SAMPLED = 100
+"""Token counts stand in most lines: so many records of a block are looked at for one that no pattern reads."""
+
 ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 CARET = re.compile(r"\^\[\[[0-9;:]*m|\^M$")
 """Colours, and a carriage return at the end, as terminals and `cat -v` show them: two characters for one byte."""
@@ -76,19 +88,24 @@ class Line:
 
 @dataclass(slots=True)
 class Unread:
-    """A record that carries a size and that no pattern read."""
+    """A record that carries a size, a device or a token count and that no pattern read."""
 
     source: str
     offset: int
     length: int
     text: str
     stream: Stream
-    level: str | None = None
+    what: str = "size"
+    components: tuple[tuple[str, str], ...] = ()
+    """Programs that have such a component, and the component: the line may be a new wording of it."""
 
 
 @dataclass
 class ScanCounts:
-    """What became of the records of a source: hit = read + unread hits; sized lines are counted apart."""
+    """What became of the records of a source: hit = read + unread hits; sized lines are counted apart.
+
+    Placed lines name a device and no size; lines with a token count are those among the sampled records.
+    """
 
     records: int = 0
     bytes: int = 0
@@ -97,6 +114,12 @@ class ScanCounts:
     missed: int = 0
     sized: int = 0
     sized_read: int = 0
+    placed: int = 0
+    placed_read: int = 0
+    sampled: int = 0
+    tokens: int = 0
+    tokens_read: int = 0
+    programs: Counter[str] = field(default_factory=Counter)
     carried: int = 0
     unread: list[Unread] = field(default_factory=list)
     unread_dropped: int = 0
@@ -128,13 +151,14 @@ class Scanner:
         self.catalogue = catalogue
         self.keep_unread = keep_unread
         by_literal = catalogue.literals()
-        self._literals = list(by_literal) + [one for one in SIZE_LITERALS if one not in by_literal]
+        self._literals = list(by_literal) + [one for one in (*SIZE_LITERALS, *DEVICE_LITERALS) if one not in by_literal]
         self._patterns: list[list[tuple[int, Pattern, Program]]] = []
         programs = {program.name: program for program in catalogue.programs}
         ranks = {id(pattern): rank for rank, pattern in enumerate(catalogue.patterns)}
         for literal in self._literals:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
+        self._device_ids = {number for number, one in enumerate(self._literals) if one in DEVICE_LITERALS}
         self._engine = best_engine(self._literals)
         self._closers: dict[int, Regex] = {
             id(pattern): pattern.closes for pattern in catalogue.patterns if pattern.closes is not None
@@ -152,6 +176,7 @@ class Scanner:
         counts.bytes += len(block.data)
         positions, literals = self._engine.hits(block.data)
         if not len(positions) and not self._open:
+            self._look_for_tokens(block, frozenset(), {}, counts)
             return
         records = np.searchsorted(block.starts, positions, "right") - 1
         inside = (records >= 0) & (positions < block.ends[np.maximum(records, 0)])
@@ -160,8 +185,13 @@ class Scanner:
         for record, literal in zip(records.tolist(), literals.tolist(), strict=True):
             wanted.setdefault(record, set()).add(literal)
         carried = self._carried(block, wanted)
+        read: set[int] = set()
         for record in sorted(wanted):
+            before = counts.read
             yield from self._read(block, record, wanted[record], carried, counts)
+            if counts.read > before:
+                read.add(record)
+        self._look_for_tokens(block, read, carried, counts)
 
     def _read(
         self, block: Block, record: int, literals: set[int], carried: Mapping[int, int], counts: ScanCounts
@@ -169,10 +199,12 @@ class Scanner:
         candidates = sorted({one for number in literals for one in self._patterns[number]}, key=lambda one: one[0])
         text = clean(block.message(record))
         sized = bool(literals & self._size_ids) and SIZE.search(text) is not None
-        if not candidates and not sized:
+        placed = not sized and bool(literals & self._device_ids) and DEVICE.search(text) is not None
+        if not candidates and not sized and not placed:
             return
         counts.hit += 1
         counts.sized += sized
+        counts.placed += placed
         prefixes: dict[str, Prefix | None] = {}
         stream = block.stream_table[int(block.streams[record])]
         fields = block.fields.get(record)
@@ -191,6 +223,7 @@ class Scanner:
                 continue
             read = True
             taken.add(program.name)
+            counts.programs[program.name] += 1
             time: int | None = int(block.times[record])
             if time == NO_TIME:
                 # The collector kept no time; a writer that prints date and zone says it itself.
@@ -212,14 +245,42 @@ class Scanner:
         if read:
             counts.read += 1
             counts.sized_read += sized
+            counts.placed_read += placed
         else:
             counts.missed += 1
-            if sized and record not in carried:
-                self._keep_unread(block, record, text, stream, counts)
+            if (sized or placed) and record not in carried:
+                self._keep_unread(block, record, text, stream, counts, "size" if sized else "device")
 
-    def _keep_unread(self, block: Block, record: int, text: str, stream: Stream, counts: ScanCounts) -> None:
+    def _look_for_tokens(
+        self, block: Block, read: AbstractSet[int], carried: Mapping[int, int], counts: ScanCounts
+    ) -> None:
+        """Look at some records of a block, evenly apart, for token counts that no pattern reads."""
+        step = max(1, len(block) // SAMPLED)
+        for record in range(0, len(block), step):
+            counts.sampled += 1
+            text = clean(block.message(record))
+            if record in carried or TOKENS.search(text) is None:
+                continue
+            counts.tokens += 1
+            if record in read:
+                counts.tokens_read += 1
+            elif SIZE.search(text) is None and DEVICE.search(text) is None:
+                stream = block.stream_table[int(block.streams[record])]
+                self._keep_unread(block, record, text, stream, counts, "tokens")
+
+    def _components(self, text: str, stream: Stream) -> tuple[tuple[str, str], ...]:
+        """Programs that could have written a line as one of a component that the catalogue knows."""
+        found = []
+        for program in self.catalogue.programs:
+            prefix = program.grammar.split(text) if program.components and _may_write(program, stream) else None
+            component = None if prefix is None else prefix.component
+            if component is not None and component in program.components:
+                found.append((program.name, component))
+        return tuple(found)
+
+    def _keep_unread(self, block: Block, record: int, text: str, stream: Stream, counts: ScanCounts, what: str) -> None:
         if len(counts.unread) >= self.keep_unread:
-            counts.unread_dropped += 1
+            counts.unread_dropped += what == "size"
             return
         counts.unread.append(
             Unread(
@@ -228,6 +289,8 @@ class Scanner:
                 length=int(block.lengths[record]),
                 text=text[:EXCERPT],
                 stream=stream,
+                what=what,
+                components=self._components(text, stream),
             )
         )
 

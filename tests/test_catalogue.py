@@ -59,6 +59,11 @@ SHARED = {
     ("sglang", "out_of_memory", "vllm"),
     ("vllm", "out_of_memory", "sglang"),
     ("vllm", "exception", "sglang"),
+    # ggml's, which a daemon that stands on it prints beside its own.
+    ("llama.cpp", "cuda_devices_found", "pflash"),
+    ("llama.cpp", "device_with_ordinal", "pflash"),
+    ("llama.cpp", "allocation_failed", "pflash"),
+    ("llama.cpp", "buffer_failed", "pflash"),
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .amounts import count
 from .answer import Answer, Ask, Section
@@ -63,7 +64,7 @@ def loads(ask: Ask) -> Answer:
         tuple(
             (
                 str(row["number"]),
-                (row["label"] or row["model"] or "unknown model").rsplit("/", 1)[-1],
+                _called(row),
                 f"{row['engine']} {row['version'] or ''}".strip(),
                 (iso(row["begun_us"]) or "no wall time").replace("T", " ")[:19],
                 "" if row["loading_s"] is None else f"{row['loading_s']:.1f}",
@@ -96,6 +97,13 @@ def _evidence(found: Refutation, cited: list[str]) -> Section:
         told = f"{count(len(found.ambiguous), 'line')} that several loads could have written; not used"
         rows.append(("ambiguous", told, numbers(found.ambiguous)))
     return Section("Evidence", ("", "", ""), tuple(rows))
+
+
+def _called(row: Mapping[str, Any]) -> str:
+    """The name of a load; where only the count of its layers is known, that count, which is no identity."""
+    if row["label"] or row["model"]:
+        return str(row["label"] or row["model"]).rsplit("/", 1)[-1]
+    return "unknown model" if row["layers"] is None else f"unknown model, {row['layers']} layers"
 
 
 def _inside(ask: Ask, begun: int | None, ended: int | None) -> bool:

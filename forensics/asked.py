@@ -44,6 +44,9 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
     ),
     "timeline": (Option("perfetto", Path, "--perfetto", "Write the timeline here, for ui.perfetto.dev."),),
     "traffic": (Option("blocklist", Path, "--blocklist", "Blocked addresses, one a line: ADDRESS SINCE [UNTIL]."),),
+    "validity": (
+        Option("blocklist", Path, "--blocklist", "Blocked addresses: rows under different rules are marked."),
+    ),
     "kv": (Option("published", int, "--published", "Tokens that an application was told of the pool."),),
 }
 """Options that a question has beside those of all; they come to it in `Ask.extra`."""

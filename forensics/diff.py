@@ -28,6 +28,7 @@ ORDER = (
     "model",
     "pool",
     "layers",
+    "notice",
     "speculation",
     "cache",
     "device",

@@ -19,15 +19,17 @@ WITH
 -- The first load of a ping-pong had its card for itself, and nothing took the last one's place. One that stayed for
 -- longer than its keep-alive before it was swapped out served in peace from then on.
 turns AS (
-    SELECT swap_runs.load_id, len(swap_episodes.identities) AS models, load_starts.keep_s
+    SELECT
+        swap_runs.load_id, load_starts.keep_s,
+        -- models of the episode, counted without DISTINCT, which no window takes
+        len(list_distinct(list(load_starts.model) OVER (PARTITION BY swap_runs.episode))) AS models
     FROM swap_runs
-    JOIN swap_episodes USING (episode)
     JOIN load_starts USING (load_id)
-    WHERE swap_episodes.kind = 'ping_pong'
-    QUALIFY swap_runs.place > min(swap_runs.place) OVER (PARTITION BY episode)
-        AND swap_runs.place < max(swap_runs.place) OVER (PARTITION BY episode)
+    WHERE swap_runs.kind = 'ping_pong'
+    QUALIFY swap_runs.place > min(swap_runs.place) OVER (PARTITION BY swap_runs.episode)
+        AND swap_runs.place < max(swap_runs.place) OVER (PARTITION BY swap_runs.episode)
 ),
-requests AS (
+requests AS MATERIALIZED (
     SELECT
         rates.*, row_number() OVER (PARTITION BY rates.load_id ORDER BY rates.first) AS place, load.begun_us AS loads_us,
         load.ready_us, (load.ready_us - load.begun_us) / 1e6 AS loading_s, load.label IS NOT NULL AS supervised,

@@ -10,12 +10,15 @@
 -- request        BIGINT   Key, as in request_rates.
 -- task           BIGINT   Task.
 -- begun_us       BIGINT   When it was launched, µs UTC.
+-- ended_us       BIGINT   When its decode was timed, µs UTC.
 -- prompt_length  BIGINT   Tokens of its prompt, cached ones included.
 -- prompt_tokens  BIGINT   Tokens of the prompt that were computed.
 -- cached_tokens  BIGINT   Tokens taken from a cache; empty if no line says.
 -- prompt_per_s   DOUBLE   Rate of the prompt.
 -- decode_tokens  BIGINT   Tokens decoded.
 -- decode_per_s   DOUBLE   Rate of decoding.
+-- wall_per_s     DOUBLE   Tokens decoded by all of its time, prompt and waiting included: not the rate of decoding.
+-- limit_tokens   BIGINT   Tokens that it was allowed, if a line says so.
 -- acceptance     DOUBLE   Accepted of drafted tokens.
 -- log_prompt_per_s  DOUBLE  Rate of the prompt by the log, where an answer's counters are taken.
 -- log_decode_per_s  DOUBLE  Rate of decoding by the log, where an answer's counters are taken.
@@ -74,12 +77,15 @@ SELECT
     asked.request,
     asked.task,
     asked.begun_us,
+    asked.ended_us,
     coalesce(asked.prompt_length, asked.prompt_tokens + asked.cached_tokens) AS prompt_length,
     asked.prompt_tokens,
     asked.cached_tokens,
     asked.prompt_per_s,
     asked.decode_tokens,
     asked.decode_per_s,
+    asked.decode_tokens / nullif((asked.ended_us - asked.begun_us) / 1e6, 0) AS wall_per_s,
+    asked.limit_tokens,
     asked.acceptance,
     asked.log_prompt_per_s,
     asked.log_decode_per_s,

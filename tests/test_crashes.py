@@ -124,6 +124,35 @@ def test_the_grid_shows_models_sizes_and_two_classes_of_error(tmp_path: Path) ->
     assert "2 classes of error, not one" in claims(answer)
 
 
+def test_what_a_build_that_works_has_too_is_rejected_as_a_cause(tmp_path: Path) -> None:
+    unused = "model has unused tensor blk.40.attn_norm.weight (size = 20480 bytes) -- ignoring"
+    parts = []
+    for pid, (model, layers) in enumerate(
+        (("a-Q4_K_M", 41), ("b-Q4_K_M", 41), ("c-Q4_K_M", 41), ("d-IQ2_M", 41), ("e-Q8_0", 49)), 100
+    ):
+        text = load(
+            pid,
+            100 * pid,
+            model,
+            *(((5464,), 0, "") if model in {"d-IQ2_M", "e-Q8_0"} else ((300,), 5464, INTERNAL)),
+        )
+        told = f"{unused}\\nload_tensors: offloaded {layers}/{layers} layers to GPU"
+        first, second = text.split("\n", 1)
+        parts.append(first + "\n" + journal(pid, 100 * pid + 0.0005, *told.split("\\n")) + second)
+    document = ask(tmp_path, *parts).document
+    assert [(one["name"], one["failed"], one["served"]) for one in document["rejected"]] == [
+        ("layers offloaded", "41/41", ["41/41", "49/49"]),
+        ("unused tensors", "printed", ["printed"]),
+    ]
+    (claim,) = [one for one in document["findings"] if one["claim"].startswith("No causes")]
+    assert claim["state"] == "contradicted"
+    assert claim["claim"] == (
+        "No causes by themselves, since loads that served the same size have them too: layers offloaded 41/41, "
+        "unused tensors printed."
+    )
+    assert len(claim["against"]) > 0
+
+
 def test_counter_examples_stand_beside_the_crash(tmp_path: Path) -> None:
     counter = grid(tmp_path).document["counter_examples"]
     assert [

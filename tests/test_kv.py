@@ -208,6 +208,30 @@ def test_bytes_per_token_are_the_budget_of_one_card_over_the_tokens(
     assert int(answer.document["pools"][0]["bytes_per_token"]) == pytest.approx(each, abs=1)
 
 
+@pytest.mark.parametrize(
+    ("tokens", "length", "at_once"),
+    [
+        (586974, 262144, "2.24"),
+        (591184, 32768, "18.04"),
+        (567978, 131072, "4.33"),
+        (451603, 147456, "3.06"),
+        (168178, 262144, "0.64"),
+    ],
+)
+def test_a_pair_that_agrees_is_not_flagged(tmp_path: Path, tokens: int, length: int, at_once: str) -> None:
+    answer = ask(opened(tmp_path, vllm_log=boot(100, 0, tokens, at_once, length=length)))
+    assert [one["claim"] for one in answer.document["findings"] if "must not" in one["claim"]] == []
+
+
+def test_a_length_with_a_suffix_is_no_number(tmp_path: Path) -> None:
+    # 262,144 / 32,000 = 8.2, and by 32,768 it is 8.0: nobody knows which of them "32K" is
+    arguments = "{'model': '/m/q', 'max_model_len': '32K'}"
+    text = boot(100, 0, 262144, "8.00", length=32768, arguments=arguments)
+    lines = [line for line in text.splitlines(keepends=True) if "Maximum concurrency" not in line]
+    (pool,) = ask(opened(tmp_path, vllm_log="".join(lines))).document["pools"]
+    assert (pool["tokens"], pool["request_tokens"], pool["quotient"]) == (262144, None, None)
+
+
 def test_two_pools_in_one_load_are_two_sizings(tmp_path: Path) -> None:
     again = "\n".join(
         BOOT.format(version=1, arguments=1, extra="", budget="8.09", tokens="620,944", length="262,144", at_once="2.37")

@@ -68,3 +68,8 @@ def test_two_starts_that_begin_with_the_same_words_are_two_loads(tmp_path: Path)
         {"number": 1, "mib": 4914},
         {"number": 2, "mib": 4000},
     ]
+
+
+def test_a_load_of_which_only_the_layers_are_known_is_called_by_them(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"server.log": "load_tensors: offloaded 65/65 layers to GPU\n"})
+    assert "unknown model, 65/65 layers" in screen(ask.connection, loads(ask), 120)

@@ -313,6 +313,18 @@ def test_an_average_of_89_percent_over_positions_that_mean_82_is_found(tmp_path:
     assert [one["doubt"] for one in loads["1"]["doubts"]] == ["arithmetic", "arithmetic"]
 
 
+def test_rates_by_position_of_other_prompts_than_the_mean_length_are_found(tmp_path: Path) -> None:
+    # a published row: its positions add up to 3.12, the length of its stories; its column is that of its code
+    log = engine(
+        "Mean acceptance length: 3.70, Accepted: 270 tokens, Drafted: 300 tokens, "
+        "Per-position acceptance rate: 0.860, 0.700, 0.560, Avg Draft acceptance rate: 90.0%",
+        depth=3,
+    )
+    _, loads = asked(case_text(tmp_path, log), spec)
+    wrong = [(one["check"], one["printed"], one["computed"]) for one in loads["1"]["checks"] if not one["holds"]]
+    assert ("mean length by position", 3.7, 3.12) in wrong
+
+
 @pytest.mark.parametrize(
     ("length", "rate", "depth", "holds", "note"),
     [
@@ -514,6 +526,15 @@ def test_a_collapse_inside_one_load_is_found_where_it_begins(tmp_path: Path) -> 
         ("collapse", "70.0 % accepted before, 10.0 % from here on")
     ]
     assert doubt[0]["evidence"] == loads["1"]["samples"][4]["evidence"]
+
+
+def test_a_collapse_before_a_death_says_so(tmp_path: Path) -> None:
+    log = server(*(accepted(task, 140, 200) for task in range(4)), *(accepted(task, 20, 200) for task in range(4, 8)))
+    crash = "/src/ggml/src/ggml-cuda/ggml-cuda.cu:107: CUDA error\n"
+    _, loads = asked(case_text(tmp_path, log + crash), spec)
+    assert [one["note"] for one in loads["1"]["doubts"]] == [
+        "70.0 % accepted before, 10.0 % from here on; the load then ended: crashed"
+    ]
 
 
 def test_an_acceptance_that_only_wavers_has_not_collapsed(tmp_path: Path) -> None:

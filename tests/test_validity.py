@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
+from forensics.answer import Ask
 from forensics.ask_validity import validity
 from forensics.question import check_header, load_questions
 
@@ -489,6 +490,99 @@ def test_requests_that_overlap_are_seen_beside_each_other(tmp_path: Path) -> Non
     assert loads["1"]["concurrency"]["because"] == "2 of 3 requests ran beside another"
 
 
+def test_four_rates_are_four_fields(tmp_path: Path) -> None:
+    # four streams of 74 tokens a second each, after prompts of 1.356 s
+    lines = sorted(
+        (line for task in range(4) for line in request(task, 20, 74.0, 1000 / 1.356, tokens=1000)),
+        key=lambda one: one[0],
+    )
+    _, loads = judged(tmp_path, journal(*beginning("plain", *PLAIN), *lines))
+    told = loads["1"]["four_rates"]
+    assert (told["decode_per_s"], told["per_stream_per_s"], told["streams"]) == (74.0, 74.0, 4)
+    assert (round(told["aggregate_per_s"]), round(told["wall_per_s"])) == (269, 67)
+
+
+def test_an_idle_server_before_and_after_is_proven_by_its_own_lines(tmp_path: Path) -> None:
+    idle = "srv  update_slots: all slots are idle"
+    log = journal(
+        *beginning("plain", *PLAIN),
+        (11.0, idle),
+        *request(1, 20, 100.0),
+        (32.0, idle),
+        *sorted([*request(2, 40, 100.0), *request(3, 45, 100.0)], key=lambda one: one[0]),
+        (60.0, idle),
+    )
+    _, loads = judged(tmp_path, log)
+    assert [(row["idle"]["before"], row["idle"]["after"], row["idle"]["proven"]) for row in loads["1"]["rows"]] == [
+        (True, True, True),
+        (True, True, True),
+        (False, True, False),
+    ]
+
+
+# -- what may be compared (BV-11 to BV-13) -----------------------------------------------------------------------------
+
+
+def configured(pid: int, at: float, context: int, cache: str, rate: float) -> str:
+    """One configuration of a model, and its rate."""
+    shape = f"llama_kv_cache: size = 8704.00 MiB (262144 cells,  16 layers,  1/1 seqs), K ({cache}): 4352.00 MiB, "
+    lines = beginning(
+        "m",
+        *PLAIN,
+        "llama_context: constructing llama_context",
+        f"llama_context: n_ctx                 = {context}",
+        f"{shape}V ({cache}): 4352.00 MiB",
+    )
+    text = [(at + seconds, line) for seconds, line in [*lines, *request(1, 20, rate, tokens=100)]]
+    return journal(*text, pid=pid, unit="llm.service")
+
+
+def test_a_gain_over_another_configuration_is_not_one_over_its_own(tmp_path: Path) -> None:
+    # +57 % over a load with another context and cache, and +11 % over the one that matches but for its context
+    log = (
+        configured(100, 0, 32768, "f16", 100.0)
+        + configured(200, 1000, 262144, "q8_0", 141.4)
+        + configured(300, 2000, 131072, "q8_0", 157.0)
+    )
+    answer, _ = judged(tmp_path, log)
+    (second, third) = answer.document["comparability"]["baselines"]
+    assert (second["differs"], second["attributable"]) == (["context", "kv_dtype"], None)
+    assert (third["baseline_number"], third["change"], third["attributable"]) == (2, 0.110325, "context")
+    assert [(one["number"], one["change"], one["differs"]) for one in third["not_baselines"]] == [
+        (1, 0.57, ["context", "kv_dtype"])
+    ]
+    assert (
+        "Load 3 is to be held against load 2 (+11.0 %; differs: context), not against load 1 (+57.0 %; differs: "
+        "context, kv_dtype)."
+    ) in answer.about
+
+
+def test_the_baseline_is_the_load_that_matches_not_the_one_that_flatters(tmp_path: Path) -> None:
+    # a published row of 78.5 cites 78.2, which is another configuration's; its own baseline is 82
+    log = (
+        configured(100, 0, 32768, "f16", 78.2)
+        + configured(200, 1000, 262144, "q8_0", 82.0)
+        + configured(300, 2000, 262144, "q8_0", 78.5)
+    )
+    answer, _ = judged(tmp_path, log)
+    one = answer.document["comparability"]["baselines"][1]
+    assert (one["baseline_number"], round(100 * one["change"], 1), one["differs"]) == (2, -4.3, [])
+    assert [round(100 * other["change"], 1) for other in one["not_baselines"]] == [0.4]
+
+
+def test_rows_under_different_rules_of_what_is_blocked_are_marked(tmp_path: Path) -> None:
+    (tmp_path / "blocked").write_text("192.0.2.14 2026-09-18T07:00:00Z\nnon-local 2026-09-18T08:02:00Z\n")
+    (tmp_path / "case").mkdir()
+    requests = (line for task in range(9) for line in request(task, 20 + 55 * task, 44.4))
+    connection = case_text(tmp_path / "case", journal(*beginning("plain", *PLAIN), *requests))
+    answer = validity(Ask(connection, extra={"blocklist": tmp_path / "blocked"}))
+    assert [len(row["rules"]) for row in answer.document["loads"][0]["rows"]] == [1] * 2 + [2] * 7
+    assert (
+        "Measured under different rules of what is blocked: 2 under 192.0.2.14, 7 under 192.0.2.14 and non-local. "
+        "Compare within one of them."
+    ) in answer.about
+
+
 def test_averages_over_windows_are_no_rates(tmp_path: Path) -> None:
     head = "(APIServer pid=1) INFO 09-12 08:10:"
     log = f"{head}00 [api_utils.py:273] non-default args: {{'model': '/srv/models/Qwen3-8B'}}\n" + "".join(
@@ -512,7 +606,16 @@ def test_a_log_without_timings_is_not_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["answers", "validity_rows", "validity_gates", "validity_windows", "validity_exceptions"]
+    "name",
+    [
+        "answers",
+        "idle_proofs",
+        "rate_controls",
+        "validity_rows",
+        "validity_gates",
+        "validity_windows",
+        "validity_exceptions",
+    ],
 )
 def test_the_header_of_a_view_names_its_columns(name: str) -> None:
     connection = case_of(FIXTURES / "spec-refutation-router")

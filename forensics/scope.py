@@ -419,7 +419,7 @@ class _Machine:
 
     def _outgrown(self, load: Load, line: Line) -> bool:
         """Whether a load that is known from one line in its middle is past what only one at a time prints."""
-        if not load.implied or load.process.said or "end" in line.pattern.effects:
+        if not load.implied or "end" in line.pattern.effects:
             return False
         possible = line.pattern.possible_in
         return not load.may_be <= {"fit", "allocate"} or bool(possible and not possible & {"fit", "allocate"})
@@ -881,7 +881,7 @@ class _Machine:
                 return owner
             process = self._new_process(group, line, parent=parent)
         load = self._open(process, line, None)
-        load.implied = True
+        load.implied = not process.said  # a build that announces no load, in a log that has the process's beginning
         load.phase = phase
         load.phases[-1] = (phase, line)
         load.may_be = {phase}
@@ -1109,7 +1109,7 @@ class _Machine:
             per=per,
             writer=line.prefix.tag,
         )
-        if load.implied and not load.process.said and repeats(load, item):
+        if load.implied and repeats(load, item):
             load.unsure |= {"part", "context"}  # another load's, or a draft model's whose announcement is not there
         if estimated:
             item.mark, item.why = Mark.ESTIMATED, "a forecast, not an allocation"

@@ -347,6 +347,7 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                 "unit": stream.unit,
                 "pid": process.pid if process.pid is not None else (pids.pop() if len(pids) == 1 else None),
                 "label": process.label or process.tag,
+                "parent_id": process.parent.process_id if process.parent else None,
                 "begun_us": process.first.time_us,
                 "ended_us": process.ended.time_us if process.ended else None,
                 "arguments": " ".join(process.arguments) or None,

@@ -232,6 +232,8 @@ class Group:
     """Processes of a start by their tag."""
     may_be_members: dict[str, list[Process]] = field(default_factory=dict)
     """Starts that the process with a tag may belong to, while there are several."""
+    restarted: set[tuple[str, int | None, str | None]] = field(default_factory=set)
+    """Writers, with their tag, whose clock goes back without a line that begins a process."""
     shared: set[tuple[str, int | None]] = field(default_factory=set)
     """Writers (program, trusted pid) whose lines show that several processes write as one."""
 

@@ -58,7 +58,17 @@ def whats_missing(
 def _verbosity(
     connection: duckdb.DuckDBPyConnection, catalogue: Catalogue, answer: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Lines that a higher log level would have printed."""
+    """Lines that a higher log level would have printed, of a load whose beginning is in the log."""
+    implied = connection.execute("SELECT implied FROM load WHERE load_id = ?", [answer["load_id"]]).fetchone()
+    if implied and implied[0]:
+        return [
+            {
+                "what": "the beginning of this load",
+                "because": "the log begins in the middle of it",
+                "remedy": "Give the server's log or journal from its start on.",
+                "load_id": answer["load_id"],
+            }
+        ]
     found = []
     for remedy in catalogue.program(answer["engine"]).remedies:
         tables = [_table(name) for name in remedy.get("absent", ())]

@@ -124,6 +124,7 @@ class ProcessRow(Row):
     unit: Annotated[str | None, "Unit."]
     pid: Annotated[int | None, "Process id, if trusted or joined."]
     label: Annotated[str | None, "Name, port or tag its supervisor knows it by."]
+    parent_id: Annotated[str | None, "Supervisor that started it, if it writes to the same stream."]
     begun_us: Annotated[int | None, "First line."]
     ended_us: Annotated[int | None, "End, if seen."]
     arguments: Annotated[str | None, "Command line or settings, if printed."]

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from .catalogue import Catalogue, Program
@@ -30,12 +31,12 @@ from .records.block import Stream
 from .scan import Line
 from .writers import (
     Relay,
+    begins_anew,
     blur,
     claimed_twice,
     form_of,
     key_of,
     may_write,
-    repeats,
     settle,
     shown_phase,
     strangers,
@@ -45,6 +46,9 @@ from .writers import (
 )
 
 __all__ = ["Ownership", "assign"]
+
+BACK_US = 1_000_000
+"""A clock that goes back so far without a beginning is another process's; threads mix their lines by less."""
 
 MANY = 64
 """So many lives that are over are kept among those whose lines carry no tag, before they are let go."""
@@ -254,6 +258,8 @@ class _Machine:
             runs.setdefault(key, []).append((Tick(clock, begins, ready, ends), line))
         suspects: dict[int, str] = {}
         for (program_name, pid, tag, _), run in runs.items():
+            if any(now.clock < before.clock - BACK_US and not now.begins for (before, _), (now, _) in pairwise(run)):
+                group.restarted.add((program_name, pid, tag))
             judged = judge([tick for tick, _ in run])
             if judged.shared and tag is None:
                 group.shared.add((program_name, pid))
@@ -295,6 +301,11 @@ class _Machine:
             owner = self._spawn(group, line, owner)
         if owner.scope is not Scope.AMBIGUOUS and not ("load" in effects or "spawn" in effects):
             owner = self._imply(group, line, owner)
+        if "item" in effects and owner.load is not None and owner.load.implied and begins_anew(owner.load, line):
+            self._finish(owner.load, line, "unknown", begins=False)
+            owner = _Owner(
+                process, None, None, "amounts begin anew: of another load, or of a draft that is not announced"
+            )
         if owner.scope is Scope.AMBIGUOUS:
             target = _target(line, "phase")
             for load in owner.candidates:
@@ -419,7 +430,7 @@ class _Machine:
 
     def _outgrown(self, load: Load, line: Line) -> bool:
         """Whether a load that is known from one line in its middle is past what only one at a time prints."""
-        if not load.implied or load.process.said or "end" in line.pattern.effects:
+        if not load.implied or "end" in line.pattern.effects:
             return False
         possible = line.pattern.possible_in
         return not load.may_be <= {"fit", "allocate"} or bool(possible and not possible & {"fit", "allocate"})
@@ -881,7 +892,7 @@ class _Machine:
                 return owner
             process = self._new_process(group, line, parent=parent)
         load = self._open(process, line, None)
-        load.implied = True
+        load.implied = not process.said  # a build that announces no load, in a log that has the process's beginning
         load.phase = phase
         load.phases[-1] = (phase, line)
         load.may_be = {phase}
@@ -891,7 +902,10 @@ class _Machine:
 
     def _shows_first(self, group: Group, line: Line, process: Process | None) -> bool:
         """Whether a line can be of a load that began before the log did: as long as nothing is known of its writer."""
-        if key_of(line) in group.shared or (process is not None and (process.routes or process.loads)):
+        key = key_of(line)
+        if key in group.shared or (*key, line.prefix.tag) in group.restarted:
+            return False
+        if process is not None and (process.routes or process.loads):
             return False
         if process is None and self._collective(line):
             return line.prefix.who in self.programs[line.pattern.program].grammar.sole
@@ -1109,8 +1123,6 @@ class _Machine:
             per=per,
             writer=line.prefix.tag,
         )
-        if load.implied and not load.process.said and repeats(load, item):
-            load.unsure |= {"part", "context"}  # another load's, or a draft model's whose announcement is not there
         if estimated:
             item.mark, item.why = Mark.ESTIMATED, "a forecast, not an allocation"
         elif load.phase == "fit":

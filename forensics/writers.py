@@ -14,18 +14,18 @@ from typing import NamedTuple
 
 from .catalogue import PHASES, Pattern
 from .events import LoadReady
-from .lives import Group, Item, Load, Mark, Process
+from .lives import Group, Load, Mark, Process
 from .scan import Line
 
 __all__ = [
     "Key",
     "Relay",
+    "begins_anew",
     "blur",
     "claimed_twice",
     "form_of",
     "key_of",
     "may_write",
-    "repeats",
     "settle",
     "shown_phase",
     "strangers",
@@ -282,22 +282,24 @@ def shown_phase(pattern: Pattern) -> str | None:
     return likely or (next(iter(possible)) if len(possible) == 1 else None)
 
 
-def repeats(load: Load, item: Item) -> bool:
+def begins_anew(load: Load, line: Line) -> bool:
     """Whether an amount begins a load's ledger anew: seconds later, or behind contexts that were there already.
 
     Somebody may have cut the lines in between out of the log, with the line that began the next load among them.
     """
-    if item.combine != "add" or "part" in load.unsure:
+    arguments = line.pattern.effects.get("item", {})
+    part, device = arguments.get("part", load.part), getattr(line.matched.event, "device", None) or ""
+    if arguments.get("combine", "add") != "add":
         return False
     for other in load.items:
-        if other.line.pattern is not item.line.pattern or other.part != item.part or other.device != item.device:
+        if other.line.pattern is not line.pattern or other.part != part or other.device != device:
             continue
-        begun, now = other.line.time_us, item.line.time_us
+        begun, now = other.line.time_us, line.time_us
         if begun is not None and now is not None and now - begun > AGAIN_US:
             return True
-        if item.per == "context":
-            return item.context is not None and other.context is item.context and not item.context.announced
-        if any(one.part == item.part for one in load.contexts):
+        if other.per == "context":
+            return load.context is not None and other.context is load.context and not load.context.announced
+        if any(one.part == part for one in load.contexts):
             return True
     return False
 

@@ -100,10 +100,8 @@ def test_amounts_that_begin_anew_in_such_a_load_are_not_added_to_it(tmp_path: Pa
     bare = "".join(f"{line[15:]}\n" for line in REAL.splitlines())  # of two loads, and what began them was cut out
     found = case(tmp_path, server=bare + bare.replace("4914.18", "2118.81"))
     assert items(found) == HOLDS
-    assert (
-        rows(found, "SELECT mark, why FROM item WHERE mark <> 'counted'")
-        == [("claimed", "lines that several could have written leave its part open")] * 2
-    )
+    assert [owner for owner, _, _ in owners(found, "buffer_allocated")] == [1, 1, None, None]
+    assert rows(found, "SELECT end_reason FROM load") == [("unknown",)]
 
 
 def test_two_weights_of_one_card_add_up_while_nothing_stands_between_them(tmp_path: Path) -> None:
@@ -168,3 +166,19 @@ def test_a_relayed_child_that_began_before_the_log_did_owns_nothing_that_another
     assert rows(found, "SELECT load_id, scope, rule FROM line WHERE event = 'draft_accepted'") == [
         (None, "ambiguous", "a child that began before the log did could have written it too")
     ]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        f"[50002] 4.48.310.000 I {ACCEPTED}\n[50002] 0.01.310.000 I {ACCEPTED}\n",
+        f"4.48.310.000 I {ACCEPTED}\n1.48.310.000 I {ACCEPTED}\n4.49.310.000 I {ACCEPTED}\n",
+    ],
+    ids=["a port that another child has later", "two servers that write to one file"],
+)
+def test_a_clock_that_goes_back_without_a_beginning_is_of_several_processes_and_shows_no_load(
+    tmp_path: Path, log: str
+) -> None:
+    found = case(tmp_path, server=log)
+    assert rows(found, "SELECT count(*) FROM load") == [(0,)]
+    assert rows(found, "SELECT count(*) FROM line WHERE load_id IS NULL") == [(log.count("draft acceptance"),)]

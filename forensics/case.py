@@ -11,6 +11,8 @@ import duckdb
 
 from . import __version__
 from .catalogue import Catalogue
+from .errors import FaultError
+from .invariants import faults, measurement_breaks, ownership_breaks
 from .lives import Owned, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import (
@@ -32,7 +34,7 @@ from .scope import Ownership, assign
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
 
-__all__ = ["Evidence", "read_evidence", "store"]
+__all__ = ["Evidence", "hold", "read_evidence", "store"]
 
 
 YEARLESS = frozenset({"journal-short"})
@@ -122,7 +124,23 @@ def read_evidence(
     evidence.joins = join_processes(evidence.telemetry, processes, catalogue)
     anchor(processes, evidence.telemetry, catalogue, evidence.joins)
     evidence.measured = measure(evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue)
+    hold(evidence)
     return evidence
+
+
+def hold(evidence: Evidence) -> None:
+    """Hold owners, ledgers and measurements against what must be true of them.
+
+    Raises:
+        FaultError: One is wrong.
+    """
+    loads, joins = evidence.ownership.loads, evidence.joins
+    found = [
+        *ownership_breaks(evidence.ownership),
+        *measurement_breaks(loads, evidence.telemetry, joins, evidence.measured, evidence.catalogue),
+    ]
+    if found:
+        raise FaultError(faults(found))
 
 
 def _copies(sources: Sequence[Source]) -> set[str]:

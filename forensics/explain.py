@@ -9,8 +9,10 @@ from typing import Any
 import duckdb
 
 from .catalogue import Catalogue
+from .errors import FaultError
 from .failures import explain_failure
 from .gap import explain_gap
+from .invariants import faults
 from .missing import next_step, whats_missing
 from .setaside import set_aside
 from .units import MIB
@@ -66,8 +68,14 @@ def document(
 
     Returns:
         The document, ready for any renderer.
+
+    Raises:
+        FaultError: The case contradicts itself.
     """
     cited: set[str] = set()
+    wrong = fetch(connection, "SELECT * FROM ledger_faults")
+    if wrong:
+        raise FaultError(faults([f"{one['what']}: load {one['load_id']}, line {one['line_id']}" for one in wrong]))
     loads = fetch(
         connection,
         "SELECT loads.*, ready_line IS NOT NULL AS ready FROM loads JOIN load USING (load_id) ORDER BY loads.number",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from forensics.carriers import clean
 from forensics.catalogue import load_catalogue
-from forensics.scan import clean
 
 GRAMMAR = load_catalogue().program("vllm").grammar
 BAR = "\rCapturing CUDA graphs (PIECEWISE):  14%|█▍        | 1/7 [00:00<00:00,  8.56it/s]"

@@ -26,6 +26,7 @@ from rich.console import Console
 
 from forensics.answer import Ask, answer_json, answer_markdown, answer_table
 from forensics.asked import QUESTIONS
+from forensics.carriers import clean
 from forensics.case import Evidence, read_evidence, store
 from forensics.catalogue import Catalogue, load_catalogue
 from forensics.cmd_trust import page_of
@@ -45,7 +46,7 @@ from forensics.report import render_table
 from forensics.report_html import render_answer_html, render_html
 from forensics.report_json import render_json
 from forensics.report_markdown import render_markdown
-from forensics.scan import Scanner, clean
+from forensics.scan import Scanner
 from forensics.verify import Derived, compare, derive
 
 __all__ = ["CORPUS", "REGRESSIONS", "TARGETS", "Target"]

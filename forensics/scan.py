@@ -110,7 +110,7 @@ class Scanner:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
         self._engine = best_engine(self._literals)
-        self._carriers = Carriers(catalogue, self._patterns)
+        self._carriers = Carriers(self._patterns)
         self.counts: dict[str, ScanCounts] = {}
 
     def scan(self, block: Block) -> Iterator[Line]:

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from .catalogue import Catalogue, Pattern, Prefix, Program
+from .catalogue import Pattern, Prefix, Program
 from .clocks import elapsed_us
 from .records.block import Block, Stream
 from .regexes import Regex
@@ -102,7 +102,7 @@ class _Text:
     @property
     def kind(self) -> str:
         """What would close it once more."""
-        return self.pattern.again.pattern if self.pattern.again is not None else self.close.pattern
+        return (self.pattern.again or self.close).pattern
 
     def like(self, prefix: Prefix, until: int | None = None) -> bool:
         """Whether a line is made as one of the text would be: bare, or with a clock that is copied or does not fit.
@@ -123,13 +123,19 @@ class Carriers:
     """The texts that are open in the streams of a source.
 
     Args:
-        catalogue: Programs and patterns.
         by_literal: The patterns of each literal of the scan, by its number.
     """
 
-    def __init__(self, catalogue: Catalogue, by_literal: Patterns) -> None:
+    def __init__(self, by_literal: Patterns) -> None:
         self._by_literal = by_literal
-        self._carrying = {id(one) for one in catalogue.patterns if one.closes is not None}
+        self._carriers = {
+            number: [(pattern, program) for _, pattern, program in patterns if pattern.closes is not None]
+            for number, patterns in enumerate(by_literal)
+            if any(pattern.closes is not None for _, pattern, _ in patterns)
+        }
+        self._acting = {
+            number for number, patterns in enumerate(by_literal) if any(_acts(pattern) for _, pattern, _ in patterns)
+        }
         self._open: dict[tuple[Stream, str | None], _Text] = {}
 
     def __bool__(self) -> bool:
@@ -149,7 +155,8 @@ class Carriers:
         if not openers and not self._open:
             return carried
         texts = self._run(here, openers, carried)
-        acting = [record for record in sorted(wanted) if record not in carried and here.acts(record)] if texts else []
+        may_act = (record for record, literals in wanted.items() if not self._acting.isdisjoint(literals))
+        acting = sorted(one for one in may_act if one not in carried and here.acts(one)) if texts else []
         if acting:
             self._behind(here, texts, acting, carried)
         return carried
@@ -157,11 +164,9 @@ class Carriers:
     def _openers(self, here: _Here) -> dict[int, _Text]:
         found: dict[int, _Text] = {}
         for record, literals in here.wanted.items():
-            for number in literals:
-                for _, pattern, program in self._by_literal[number]:
-                    if id(pattern) not in self._carrying or record in found:
-                        continue
-                    text = here.opener(record, pattern, program)
+            for number in self._carriers.keys() & literals:
+                for pattern, program in self._carriers[number]:
+                    text = here.opener(record, pattern, program) if record not in found else None
                     if text is not None:
                         found[record] = text
         return found
@@ -320,6 +325,8 @@ class Carriers:
                 if record in known or here.by(record, kinds[0]) is None:
                     continue
                 kind = next((one.kind for one in kinds if here.closes_again(record, one)), None)
+                if kind is None:
+                    continue
                 # A line that would act may be part of the text itself, and then opens none.
                 open_ = [one for one in texts if one.kind == kind and one.end < record]
                 text = next((one for one in reversed(open_) if one.opened not in acting), open_[-1] if open_ else None)
@@ -455,10 +462,7 @@ class _Here:
 
     def acts(self, record: int) -> bool:
         """Whether a record looks like a line that changes what a load is or holds."""
-        return any(
-            pattern.effects.keys() & ACTS or pattern.effects.get("phase", {}).get("to", "serve") != "serve"
-            for pattern in self._readers(record)
-        )
+        return any(_acts(pattern) for pattern in self._readers(record))
 
     def fails(self, record: int) -> bool:
         """Whether a record looks like a failure that comes without the prefix of its writer."""
@@ -470,6 +474,10 @@ class _Here:
                 prefix = None if program.writers else self.prefix(record, program)
                 if prefix is not None and pattern.regex.match(prefix.message):
                     yield pattern
+
+
+def _acts(pattern: Pattern) -> bool:
+    return bool(pattern.effects.keys() & ACTS) or pattern.effects.get("phase", {}).get("to", "serve") != "serve"
 
 
 def _elapsed(prefix: Prefix) -> int | None:

@@ -134,7 +134,7 @@ class Scanner:
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
         self._device_ids = {number for number, one in enumerate(self._literals) if one in DEVICE_LITERALS}
         self._engine = best_engine(self._literals)
-        self._carriers = Carriers(catalogue, self._patterns)
+        self._carriers = Carriers(self._patterns)
         self.counts: dict[str, ScanCounts] = {}
 
     def scan(self, block: Block) -> Iterator[Line]:

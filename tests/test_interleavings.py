@@ -79,6 +79,9 @@ def test_much_is_owned_all_the_same(envelope: str, least: float) -> None:
         logs = chance.sample(names, chance.choice((2, 2, 3, 4)))
         woven = weave(logs, chance.choice(KINDS), chance.randrange(2**32), by_clock=envelope not in TAGGED)
         found = judged(woven, envelope)
+        two_supervisors = sum(log.startswith("ollama") for log in logs) > 1
+        if envelope in TAGGED or not (found.hidden or two_supervisors):
+            assert found.wrong == []
         owned, same, hidden, schedules = (
             owned + found.owned,
             same + found.same,

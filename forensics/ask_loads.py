@@ -7,7 +7,7 @@ from typing import Any
 
 from .amounts import count
 from .answer import Answer, Ask, Section
-from .explain import iso
+from .explain import Rows, iso
 from .refute import Looks, Refutation, every_load, looks, not_its_own, refutation_document, refute
 
 __all__ = ["loads"]
@@ -58,29 +58,39 @@ def loads(ask: Ask) -> Answer:
         return Answer(document, "No model load begins or shows in this evidence.", code=3)
     ready = sum(row["ready"] for row in rows)
     verdict = f"{len(rows)} load{'s' if len(rows) > 1 else ''}; {ready} got ready."
-    section = Section(
-        "Loads",
-        ("#>", "model", "engine", "begun", "loading s>", "ended", "how", "id"),
-        tuple(
-            (
-                str(row["number"]),
-                _called(row),
-                f"{row['engine']} {row['version'] or ''}".strip(),
-                (iso(row["begun_us"]) or "no wall time").replace("T", " ")[:19],
-                "" if row["loading_s"] is None else f"{row['loading_s']:.1f}",
-                (iso(row["ended_us"]) or "").replace("T", " ")[11:19],
-                row["end_reason"] or "",
-                row["load_id"],
-            )
-            for row in rows
-        ),
-    )
+    section, about = _listed(rows)
     cited = [row["begun_line"] for row in rows]
     if len(sorted_lines) != 1:
-        return Answer(document, verdict, sections=(section,), cited=tuple(cited))
+        return Answer(document, verdict, about, (section,), tuple(cited))
     (found,) = sorted_lines.values()
     cited = list(dict.fromkeys((*cited, *found.cited())))
-    return Answer(document, verdict, sections=(section, _evidence(found, cited)), cited=tuple(cited))
+    return Answer(document, verdict, about, (section, _evidence(found, cited)), tuple(cited))
+
+
+def _listed(rows: Rows) -> tuple[Section, tuple[str, ...]]:
+    """A row a load; what is the same for all of them is said once, above."""
+    engines = [f"{row['engine']} {row['version'] or ''}".strip() for row in rows]
+    begun = [(iso(row["begun_us"]) or "").replace("T", " ")[:19] for row in rows]
+    ended = [(iso(row["ended_us"]) or "").replace("T", " ")[:19] for row in rows]
+    days = {one[:10] for one in (*begun, *ended) if one}
+    day = days.pop() if len(days) == 1 else ""
+    columns: dict[str, list[str]] = {
+        "#>": [str(row["number"]) for row in rows],
+        "model": [_called(row) for row in rows],
+        "engine": engines,
+        "begun": [one.removeprefix(f"{day} ") or "no wall time" for one in begun],
+        "loading s>": ["" if row["loading_s"] is None else f"{row['loading_s']:.1f}" for row in rows],
+        "ended": [
+            one.removeprefix(f"{day} ") if day or one[:10] != other[:10] else one[11:]
+            for one, other in zip(ended, begun, strict=True)
+        ],
+        "how": [row["end_reason"] or "" for row in rows],
+        "id": [row["load_id"] for row in rows],
+    }
+    common = [columns.pop("engine")[0]] if len(set(engines)) == 1 else []
+    common += [f"{day} UTC"] if day else []
+    shown = tuple(zip(*columns.values(), strict=True))
+    return Section("Loads", tuple(columns), shown), (" · ".join(common),) if common else ()
 
 
 def _evidence(found: Refutation, cited: list[str]) -> Section:

@@ -79,11 +79,8 @@ def this_machine(*, at_us: int | None = None, patterns: Sequence[Path] = (), qui
         bundle = collect(folder, load_catalogue(patterns), seconds=LOOK_S)
         inputs = [Named(f"this machine: {path.name}", path) for path in files_of(bundle)]
         if not inputs:
-            why = " ".join(words(bundle.not_read))
-            raise UsageError(
-                "no input, and nothing to look at on this machine: give log files, telemetry files, a folder that "
-                f"holds both, or --case FILE. {why}".rstrip()
-            )
+            what = "no input, and nothing to look at on this machine: give log files, telemetry files, a folder that "
+            raise UsageError("\n".join([f"{what}holds both, or --case FILE", *words(bundle.not_read)]))
         for text in words(bundle.not_read):
             typer.echo(visible(f"forensics: {text}"), err=True)
         return open_inputs(inputs, at_us=at_us, patterns=patterns)

@@ -112,11 +112,17 @@ def quoted(name: str) -> str:
     return name if PLAIN_NAME.fullmatch(name) else f"“{name}”"
 
 
+DIGEST = re.compile(r"(?P<short>sha256[-:][0-9a-f]{12})[0-9a-f]*")
+
+
 def model_name(load: Document) -> str:
     """The model's name without its folders and suffix, or what else names the load."""
     name = label(load, "model")
     if name.startswith("/") or name.endswith(".gguf"):
         name = name.rsplit("/", 1)[-1].removesuffix(".gguf")
+    if digest := DIGEST.fullmatch(name):  # a name for machines: what its supervisor calls it is one for people
+        called = label(load, "label").rsplit("/", 1)[-1]
+        name = digest["short"] if not called or DIGEST.fullmatch(called) else called
     name = name or label(load, "unit")
     return quoted(name) if name else f"Load {short_id(load)}" if short_id(load) else "The load"
 

@@ -180,7 +180,7 @@ def chosen_loads(
     rows = connection.execute(
         "SELECT load_id, number, model, label, unit, begun_us, ended_us FROM loads ORDER BY number"
     ).fetchall()
-    known = ", ".join(f"{row[1]} ({row[2] or 'unknown model'})" for row in rows) or "none"
+    known = ", ".join(f"{row[1]} ({row[3] or row[2] or 'unknown model'})" for row in rows) or "none"
     found = rows
     if wanted is not None:
         exact = [row for row in rows if wanted in {row[0], str(row[1]), row[2], row[3], row[4]}]

@@ -162,7 +162,8 @@ def _identity(load: Document) -> tuple[str, ...]:
         took = duration(begun, ready)
         pieces.append(f"ready {clock(ready)}" + (f" after {took}" if took else ""))
     elif begun:
-        pieces.append(f"begun {clock(begun)}, never ready")
+        # A line that says ready may have no time of its own.
+        pieces.append(f"begun {clock(begun)}" + ("" if load.get("ready") else ", never ready"))
     devices = [device for device in maps(load, "devices") if size(device, "measured") is not None]
     ways = {
         "process": "by process",

@@ -7,7 +7,7 @@
 -- engine      VARCHAR  Program that holds it.
 -- version     VARCHAR  Version that its process reported.
 -- model       VARCHAR  Best name that the log gives.
--- label       VARCHAR  What its supervisor calls it.
+-- label       VARCHAR  What its supervisor calls it; a name that a line gives goes before that of its file.
 -- unit        VARCHAR  Unit of its service.
 -- pid         BIGINT   Host process id, if trusted or joined.
 -- begun_us    BIGINT   Begin.
@@ -24,6 +24,12 @@ WITH layers AS (
     WHERE believed AND load_id IS NOT NULL
     GROUP BY load_id
 ),
+names AS (
+    SELECT load_id, arg_min(model, ordinal) AS name
+    FROM model_identified
+    WHERE believed AND load_id IS NOT NULL AND what = 'name'
+    GROUP BY load_id
+),
 lines AS (
     SELECT load_id, count(*) AS lines FROM line WHERE load_id IS NOT NULL GROUP BY load_id
 )
@@ -33,7 +39,8 @@ SELECT
     load.engine,
     process.version,
     load.model,
-    load.label,
+    CASE WHEN load.label IS NULL OR ends_with(load.model, load.label) THEN coalesce(names.name, load.label) ELSE load.label END
+        AS label,
     process.unit,
     process.pid,
     load.begun_us,
@@ -47,5 +54,6 @@ SELECT
 FROM load
 JOIN process USING (process_id)
 LEFT JOIN layers USING (load_id)
+LEFT JOIN names USING (load_id)
 LEFT JOIN lines USING (load_id)
 ORDER BY load.number

@@ -910,7 +910,9 @@ class _Machine:
         if process is None and self._collective(line):
             return line.prefix.who in self.programs[line.pattern.program].grammar.sole
         if process is not None and process.tag is not None:
-            return True
+            # Who has loads of its own has no children that would write tagged lines, and a router whose beginning is
+            # here has announced each of them: such a line is in some text.
+            return not any(one.tag is None and (one.said if one.routes else one.loads) for one in group.processes)
         if self._unnamed(group, line) or process is None:
             # Children that serve may be several, and a log without prefixes may be a relay's; one loads at a time.
             return line.pattern.possible_in <= {"fit", "allocate"} and not any(one.loads for one in group.processes)

@@ -24,15 +24,24 @@ fatal AS (
     JOIN load USING (load_id)
     WHERE failures.outcome = 'ended'
 ),
-ends AS (
+last_lines AS (
     -- a supervisor's line is its own, and names the child that it ends
-    SELECT fatal.load_id, fatal.failure, line.ordinal, line.line_id, line.program, 'end' AS role
+    SELECT fatal.load_id, fatal.failure, fatal.first_ordinal, line.ordinal, line.line_id, line.program
     FROM fatal
-    JOIN load USING (load_id)
-    JOIN line ON line.load_id = load.load_id OR line.line_id = load.ended_line
-    LEFT JOIN load_ended ON load_ended.line_id = line.line_id
-    LEFT JOIN service_changed ON service_changed.line_id = line.line_id
-    WHERE line.ordinal >= fatal.first_ordinal
+    JOIN line USING (load_id)
+    UNION
+    SELECT load.load_id, fatal.failure, fatal.first_ordinal, line.ordinal, line.line_id, line.program
+    FROM load
+    JOIN fatal USING (load_id)
+    JOIN line ON line.line_id = load.ended_line
+),
+ends AS (
+    SELECT last_lines.load_id, last_lines.failure, last_lines.ordinal, last_lines.line_id, last_lines.program,
+        'end' AS role
+    FROM last_lines
+    LEFT JOIN load_ended USING (line_id)
+    LEFT JOIN service_changed USING (line_id)
+    WHERE last_lines.ordinal >= last_lines.first_ordinal
         AND (
             load_ended.reason IN ('crashed', 'failed', 'killed', 'aborted')
             OR service_changed.what IN ('exited', 'failed', 'oom_killed', 'killed')

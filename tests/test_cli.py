@@ -97,7 +97,7 @@ def test_a_question_prints_a_screen_and_a_document_of_its_schema(run: Run, name:
 
 
 def test_check_passes_on_a_case_that_is_as_kept(run: Run) -> None:
-    assert run("check", FIXTURES / "llama-split-row") == (0, "ok  llama-split-row\n1 cases, all as kept\n", "")
+    assert run("check", FIXTURES / "llama-split-row") == (0, "ok  llama-split-row\n1 case, all as kept\n", "")
 
 
 def copied_case(tmp_path: Path) -> Path:

@@ -24,7 +24,7 @@ from types import ModuleType
 import pytest
 
 TOP = Path(__file__).parent.parent
-OWNERSHIP = ("test_scope.py", "test_vllm.py", "test_planted_mistakes.py")
+OWNERSHIP = ("test_owners_kept.py", "test_scope.py", "test_vllm.py", "test_planted_mistakes.py")
 ACCOUNTING = ("test_telemetry.py", "test_verdict.py", "test_vllm.py", "test_planted_mistakes.py")
 TESTS = {
     "scope": OWNERSHIP,

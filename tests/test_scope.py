@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from casing import case, items, lives, owners, rows
+from opened import journal, opened
 
 LOAD = """\
 0.00.700.000 I srv    load_model: loading model '/m/{model}.gguf'
@@ -217,4 +218,22 @@ prompt eval time =     915.13 ms /    51 tokens (   17.94 ms per token,    55.73
     assert rows(found, "SELECT what, task, tokens FROM request_timed ORDER BY ordinal") == [
         ("prompt", 689, 51),
         ("decode", 689, 275),
+    ]
+
+
+def test_a_managers_line_that_names_no_invocation_ends_the_newest_start_of_its_unit(tmp_path: Path) -> None:
+    load = (
+        "0.00.200.000 I srv    load_model: loading model '/m/a.gguf'",
+        "0.00.300.000 I load_tensors:        CUDA0 model buffer size =  4095.05 MiB",
+    )
+    manager = {"_PID": "1", "_TRANSPORT": "journal", "UNIT": "llm.service", "_SYSTEMD_UNIT": "init.scope"}
+    found = opened(
+        tmp_path,
+        box_json=journal(41, 0, *load)
+        + journal(42, 100, *load)
+        + journal(1, 200, "llm.service: Main process exited, code=killed, status=9/KILL", **manager),
+    )
+    assert rows(found, "SELECT begun_us < 1789718460000000, end_reason FROM load ORDER BY number") == [
+        (True, "log_ends"),
+        (False, "killed"),
     ]

@@ -6,16 +6,21 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from .catalogue import Catalogue, Pattern, Program
 from .errors import CatalogueError
+from .growth import growth
+from .regexes import PATIENCE_S
 
 __all__ = ["Attempt", "Fault", "explain_line", "lint", "run_samples"]
 
 NEARLY = 0.75
 """Share of a literal that a line must hold in one piece to have nearly the literal."""
 
+
+REMEDY = "let what repeats be possessive (++), or leave one way only to read a text"
 
 PIECE = 120
 """How much of an expression is shown."""
@@ -62,16 +67,32 @@ def _lint(program: Program) -> Iterator[Fault]:
         program.grammar.regex.compiled()
     except CatalogueError as error:
         yield Fault(f"{program.file}: grammar", str(error))
+    lines = [str(pattern.samples[0]["line"]) for pattern in program.patterns[:6]]
+    grammar = program.grammar.regex
+    match = partial(grammar.compiled().match, timeout=PATIENCE_S) if grammar.bounded else grammar.compiled().match
+    if (found := growth(match, lines)) is not None:
+        yield Fault(f"{program.file}: grammar", f"takes more than in proportion to a line's length: {found.repeated!r}")
     for pattern in program.patterns:
         try:
             compiled = pattern.regex.compiled()
         except CatalogueError as error:
             yield Fault(pattern.where, str(error))
             continue
+        match = partial(compiled.match, timeout=PATIENCE_S) if pattern.regex.bounded else compiled.match
+        found = growth(match, _messages(program, pattern))
+        if found is not None:
+            where = f"{found.repeated!r} again and again after {found.before[-PIECE:]!r}"
+            yield Fault(pattern.where, f"takes more than in proportion to a line's length: {where}; {REMEDY}")
         if pattern.regex.groups != frozenset(compiled.groupindex):
             yield Fault(pattern.where, "its groups are not what they look like; name them as (?P<name>…)")
         if not pattern.nevers:
             yield Fault(pattern.where, "no [[pattern.never]]: a line that looks like it and must not match")
+
+
+def _messages(program: Program, pattern: Pattern) -> list[str]:
+    """The messages of a pattern's first samples."""
+    prefixes = [program.grammar.split(str(sample["line"])) for sample in pattern.samples[:2]]
+    return [prefix.message for prefix in prefixes if prefix is not None]
 
 
 def run_samples(catalogue: Catalogue, files: Sequence[str] = ()) -> tuple[int, list[Fault]]:

@@ -1,4 +1,4 @@
-"""What the README shows is what comes out, and every command is in it.
+"""What the README and the pages show is what comes out, and every command is in them.
 
 To write the outputs anew: python tests/test_docs.py.
 """
@@ -20,13 +20,14 @@ from forensics.cli import app, main
 
 TOP = Path(__file__).parent.parent
 README = TOP / "README.md"
+PAGES = [README, *sorted((TOP / "docs").glob("*.md"))]
 BLOCK = re.compile(r"```console\n\$ (?P<command>.*)\n(?P<output>(?:.*\n)*?)```\n")
 FORENSICS = re.compile(r"(?:^|/)forensics (?P<arguments>.*)$")
 
 
-def shown() -> Iterator[tuple[str, str]]:
-    """Each command of ours that the README shows, and the output under it."""
-    for block in BLOCK.finditer(README.read_text("utf-8")):
+def shown(page: Path = README) -> Iterator[tuple[str, str]]:
+    """Each command of ours that a page shows, and the output under it."""
+    for block in BLOCK.finditer(page.read_text("utf-8")):
         found = FORENSICS.search(block["command"])
         if found:
             yield found["arguments"], block["output"]
@@ -46,8 +47,13 @@ def printed(arguments: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-@pytest.mark.parametrize(("arguments", "output"), list(shown()), ids=lambda text: text.split()[0] if text else "")
-def test_a_command_of_the_readme_prints_what_stands_under_it(arguments: str, output: str) -> None:
+SHOWN = [(page.name, *block) for page in PAGES for block in shown(page)]
+
+
+@pytest.mark.parametrize(
+    ("page", "arguments", "output"), SHOWN, ids=[f"{page}-{words.split()[0]}" for page, words, _ in SHOWN]
+)
+def test_a_command_prints_what_stands_under_it(page: str, arguments: str, output: str) -> None:
     assert printed(arguments) == output
 
 
@@ -69,7 +75,13 @@ def test_every_command_is_in_the_readme() -> None:
     assert commands == table
 
 
-@pytest.mark.parametrize("page", [README, *sorted((TOP / "docs").glob("*.md"))], ids=lambda page: page.name)
+def test_every_command_has_its_section() -> None:
+    sections = re.findall(r"^## ([\w-]+)$", (TOP / "docs" / "commands.md").read_text("utf-8"), re.MULTILINE)
+    commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    assert sorted(sections) == sorted(str(name) for name in commands)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_named_files_are_there(page: Path) -> None:
     text = page.read_text("utf-8")
     linked = re.findall(r"\]\(((?!https?:)[^)#]+)\)", text)
@@ -78,13 +90,14 @@ def test_links_and_named_files_are_there(page: Path) -> None:
 
 
 def rewrite() -> None:
-    """Write what comes out under each command of the README."""
+    """Write what comes out under each command that a page shows."""
 
     def block(found: re.Match[str]) -> str:
         ours = FORENSICS.search(found["command"])
         return f"```console\n$ {found['command']}\n{printed(ours['arguments']) if ours else found['output']}```\n"
 
-    README.write_text(BLOCK.sub(block, README.read_text("utf-8")), "utf-8")
+    for page in PAGES:
+        page.write_text(BLOCK.sub(block, page.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

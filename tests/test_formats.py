@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 import duckdb
 import pytest
+import regex
 from typer.testing import CliRunner
 
 from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
 from forensics.cli import app
 from forensics.errors import CatalogueError
+from forensics.growth import growth
 from forensics.opened import open_inputs, ready
 from forensics.pattern_checks import explain_line, lint, run_samples
 from forensics.question import load_questions
@@ -141,6 +144,31 @@ def test_an_expression_that_takes_too_long_is_given_up_and_told(tmp_path: Path) 
         ("loss", "the expression took longer than 0.1 s on 3 lines and was not tried on 47 more", 50)
     ]
     assert "slow.toml: pattern 'nested'" in opened.notes[0]
+
+
+GROWING = {
+    "two ways to read a text": (r"^(a|aa)+$", "aaaa"),
+    "two repeats of one thing": (r"^size +=? *\d+$", "size = 5"),
+    "a search before a search": (r"^a .*b=\d+.*c=\d+$", "a b=1 c=2"),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_an_expression_that_takes_more_than_in_proportion_is_found(name: str) -> None:
+    expression, sample = GROWING[name]
+    bounded = partial(regex.compile(expression).match, timeout=0.1)
+    assert growth(bounded, [sample]) is not None
+
+
+@pytest.mark.parametrize("expression", [r"^size +(?:= *)?\d+$", r'^a(?: \w++=(?>"[^"]*+"(?!\S)|\S++))*+ end$'])
+def test_one_that_leaves_one_way_to_read_a_text_is_not(expression: str) -> None:
+    assert growth(re.compile(expression).match, ["size = 5", 'a k="v" end']) is None
+
+
+def test_lint_names_the_pattern_and_what_was_repeated(tmp_path: Path) -> None:
+    (tmp_path / "slow.toml").write_text(SLOW.replace("'^(a|aa)+$'", "'^aaaa(?P<detail>(a|aa)*)$'"))
+    faults = [one for one in lint(load_catalogue([tmp_path / "slow.toml"])) if "slow.toml" in one.where]
+    assert any("more than in proportion" in one.what for one in faults)
 
 
 # -- explain ----------------------------------------------------------------------------------------------------------

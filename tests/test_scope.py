@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from casing import case, items, lives, owners, rows
+from opened import journal, opened
 
 LOAD = """\
 0.00.700.000 I srv    load_model: loading model '/m/{model}.gguf'
@@ -216,4 +217,22 @@ def test_timings_below_a_head_of_their_own_take_its_task(tmp_path: Path) -> None
         ("prompt", 72, 7),
         ("decode", 33, 7),
         ("total", 105, 7),
+    ]
+
+
+def test_a_managers_line_that_names_no_invocation_ends_the_newest_start_of_its_unit(tmp_path: Path) -> None:
+    load = (
+        "0.00.200.000 I srv    load_model: loading model '/m/a.gguf'",
+        "0.00.300.000 I load_tensors:        CUDA0 model buffer size =  4095.05 MiB",
+    )
+    manager = {"_PID": "1", "_TRANSPORT": "journal", "UNIT": "llm.service", "_SYSTEMD_UNIT": "init.scope"}
+    found = opened(
+        tmp_path,
+        box_json=journal(41, 0, *load)
+        + journal(42, 100, *load)
+        + journal(1, 200, "llm.service: Main process exited, code=killed, status=9/KILL", **manager),
+    )
+    assert rows(found, "SELECT begun_us < 1789718460000000, end_reason FROM load ORDER BY number") == [
+        (True, "log_ends"),
+        (False, "killed"),
     ]

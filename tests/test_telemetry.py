@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from pathlib import Path
 
 import pytest
 from casing import MIB, Rows, case, rows
+
+from forensics.case import read_evidence
+from forensics.catalogue import load_catalogue
 
 HOUR_US = 3_600_000_000
 MIDNIGHT_US = 1_795_996_800_000_000  # 2026-11-30
@@ -265,3 +270,18 @@ def test_a_table_beside_the_rows_of_a_query_adds_what_the_card_is_and_takes_noth
     found = case(tmp_path, gpu=query, table=table)
     assert rows(found, "SELECT pci_bus_id, gpu_uuid FROM card") == [("00000000:00:06.0", CARD)]
     assert rows(found, "SELECT free_bytes // 1048576 FROM card_sample") == [(600,)]
+
+
+def test_children_of_a_router_whose_log_has_no_wall_time_are_placed_by_their_memory(tmp_path: Path) -> None:
+    router = Path(__file__).parent.parent / "fixtures" / "llama-router-ping-pong"
+    entries = gzip.decompress((router / "journal.export.gz").read_bytes()).split(b"\n\n")
+    own = [entry for entry in entries if b"_TRANSPORT=stdout" in entry]
+    plain = tmp_path / "router.log"
+    plain.write_bytes(b"\n".join(re.findall(rb"^MESSAGE=(.*)$", b"\n".join(own), re.MULTILINE)) + b"\n")
+    samples = [router / "apps.csv", router / "gpu.csv"]
+    found = [read_evidence([log, *samples], load_catalogue()) for log in (plain, router / "journal.export.gz")]
+    begun = [[load.begun.time_us or 0 for load in one.ownership.loads] for one in found]
+    assert len(begun[0]) == 8
+    assert max(abs(one - other) for one, other in zip(*begun, strict=True)) < 2_000_000
+    measured = [[(row.moment, row.device, row.measured_bytes) for row in one.measured.measures] for one in found]
+    assert measured[0] == measured[1]

@@ -22,7 +22,17 @@ from .events import EVENT_TYPES, Event, Field, Kind, Part, event_fields
 from .regexes import Regex
 from .units import UNITS, round_bytes, to_base, unwrap
 
-__all__ = ["Catalogue", "Grammar", "Matched", "Pattern", "Prefix", "Program", "load_catalogue", "load_programs"]
+__all__ = [
+    "Catalogue",
+    "Grammar",
+    "Matched",
+    "Pattern",
+    "Prefix",
+    "Program",
+    "convert",
+    "load_catalogue",
+    "load_programs",
+]
 
 EVENTS: dict[str, type[Event]] = {one.__name__: one for one in EVENT_TYPES}
 PHASES = frozenset({"fit", "allocate", "serve", "asleep", "end"})
@@ -222,7 +232,7 @@ class Pattern:
             if name in self.unit_groups:
                 unit = groups[self.unit_groups[name]] or ""
             try:
-                values[name], bound = _convert(text, self.fields[name], unit, self.places)
+                values[name], bound = convert(text, self.fields[name], unit, self.places)
             except ValueError:
                 return None  # counted by the scan as a hit without a match
             if bound:
@@ -230,7 +240,7 @@ class Pattern:
         for name, parts in self.sums.items():
             try:
                 terms = [
-                    _convert(groups[part], self.fields[name], self.units.get(name), self.places)
+                    convert(groups[part], self.fields[name], self.units.get(name), self.places)
                     for part in parts
                     if groups[part] is not None
                 ]
@@ -245,7 +255,7 @@ class Pattern:
                 continue
             if name in self.fields:
                 try:
-                    values[name], _ = _convert(text, self.fields[name], self.units.get(name))
+                    values[name], _ = convert(text, self.fields[name], self.units.get(name))
                 except ValueError:
                     continue
             if name in self.keys:
@@ -253,17 +263,17 @@ class Pattern:
         return Matched(self, self.event(**values), keys, bounds)
 
 
-def _convert(text: str, target: Field, unit: str | None, places: int = 0) -> tuple[Any, int]:
+def convert(text: str, target: Field, unit: str | None, places: int = 0) -> tuple[Any, int]:
     """Convert a captured text to a field's type, with its rounding bound in base units."""
     if unit is not None:
         if unit not in UNITS:
             raise ValueError(f"not a unit: {unit!r}")
         value, bound = to_base(text, unit, places)
         if target.type is int:
-            return unwrap(round_bytes(value)), round_bytes(bound)
+            return _fitting(unwrap(round_bytes(value))), round_bytes(bound)
         return float(value), 0
     if target.type is int:
-        return int(text.replace(",", "")), 0
+        return _fitting(int(text.replace(",", ""))), 0
     if target.type is float:
         return float(text.replace(",", "")), 0
     if target.type is bool:
@@ -271,6 +281,13 @@ def _convert(text: str, target: Field, unit: str | None, places: int = 0) -> tup
     if issubclass(target.type, Kind):
         return Kind(text), 0
     return text, 0
+
+
+def _fitting(number: int) -> int:
+    """A whole number that a table can hold: a forged line may print any."""
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"too large: {number}")
+    return number
 
 
 @dataclass(frozen=True, eq=False)

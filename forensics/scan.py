@@ -7,20 +7,24 @@ as a loss, since a size left unread is how a wrong total begins.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
+from .catalogue import Catalogue, Pattern, Prefix, Program
 from .clocks import wall_us
+from .columns import RefusedError, Rows, Sort, clocks_of, is_plain, read_columns
 from .engines import best_engine
-from .records.block import NO_TIME, Block, Stream
+from .line import Line, Twin
+from .records.block import NO_TIME, Block, Integers, Stream
 from .regexes import Regex
 
-__all__ = ["Line", "ScanCounts", "Scanner", "Twin", "Unread"]
+__all__ = ["Found", "Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 
 SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", b" GB", b" MB", b" bytes")
 """What a line with an amount of memory contains. They are part of the main scan, so that none is left unread."""
@@ -36,40 +40,11 @@ CARRIER_RECORDS = 20_000
 REOPEN_RECORDS = 4000
 """How far a text may imitate the line that closes it."""
 
+REMEMBERED = 100_000
+"""For how many sets of literals and streams it is remembered what is tried on them."""
+
 EXCERPT = 400
 """Characters of a line kept for printing; the bytes stay in the source."""
-
-
-class Twin(NamedTuple):
-    """Where another source holds the same record."""
-
-    source: str
-    offset: int
-    length: int
-
-
-@dataclass(slots=True)
-class Line:
-    """One record that a pattern read: where it stands, who wrote it, what it says."""
-
-    source: str
-    record: int
-    offset: int
-    length: int
-    time_us: int | None
-    stream: Stream
-    prefix: Prefix
-    matched: Matched
-    text: str
-    cursor: str | None = None
-    carried_by: int | None = None
-    order: int = -1
-    twin: Twin | None = None
-
-    @property
-    def pattern(self) -> Pattern:
-        """The pattern that read it."""
-        return self.matched.pattern
 
 
 @dataclass(slots=True)
@@ -114,6 +89,205 @@ class _OpenCarrier:
     taken: int = 0
 
 
+class Found(NamedTuple):
+    """What is wanted of one block: lines in order, and what only reports as columns."""
+
+    lines: list[Line]
+    rows: Rows | None
+
+    @property
+    def source(self) -> str | None:
+        """The source of the block, if anything is wanted of it."""
+        return self.lines[0].source if self.lines else self.rows.source if self.rows is not None else None
+
+    def all(self) -> list[Line]:
+        """Everything as lines, in order."""
+        if self.rows is None:
+            return self.lines
+        return sorted([*self.lines, *(self.rows.line(at) for at in range(len(self.rows)))], key=lambda one: one.record)
+
+
+class _Hits(NamedTuple):
+    """Records that hold literals, each with the number of its set; and all pairs of record and literal, in order."""
+
+    records: Integers
+    keys: Integers
+    of: Integers
+    literals: Integers
+
+    def literals_of(self, record: int) -> list[int]:
+        """The literals that a record holds."""
+        begin, end = np.searchsorted(self.of, (record, record + 1))
+        found: list[int] = self.literals[begin:end].tolist()
+        return found
+
+
+class _Step(NamedTuple):
+    """How a program takes the prefix off a line, and which of its patterns are tried on what is left, in order."""
+
+    split: Callable[[str], re.Match[str] | None]
+    message: int
+    tag: int
+    who: int
+    clock: int
+    level: int
+    json: bool
+    wall: bool
+    patterns: list[tuple[Callable[[str], re.Match[str] | None], Pattern, int]]
+
+    @classmethod
+    def of(cls, program: Program) -> _Step:
+        """The step of a program, without patterns. A group that it has not is the last of all, which is none."""
+        grammar = program.grammar
+        groups = grammar.regex.compiled().groupindex
+
+        def place(name: str | None) -> int:
+            return groups[name] - 1 if name in groups else -1
+
+        return cls(
+            _bound(grammar.regex),
+            place("message"),
+            place(grammar.tag),
+            place(grammar.who),
+            place("clock"),
+            place("level"),
+            grammar.envelope is not None,
+            grammar.clock == "wall",
+            [],
+        )
+
+
+def _bound(regex: Regex) -> Callable[[str], re.Match[str] | None]:
+    if regex.bounded:
+        return regex.match
+    matching: Callable[[str], re.Match[str] | None] = regex.compiled().match
+    return matching
+
+
+class _Plain:
+    """The lines of one block that only report, while they are collected."""
+
+    def __init__(self, scanner: Scanner, block: Block) -> None:
+        self._scanner, self._block = scanner, block
+        self._sorts: list[int] = []
+        self._records: list[int] = []
+        self._clocks: list[str | None] = []
+        self._texts: list[str] = []
+        self._times: dict[int, int] = {}
+        self._found: dict[int, tuple[list[int], list[tuple[str | None, ...]]]] = {}
+        self._columns: dict[int, tuple[list[int], dict[str, pa.Array]]] = {}
+
+    def take(self, record: int, stream_number: int, text: str, steps: tuple[_Step, ...]) -> bool:
+        """Take a line if one plain pattern reads it and no other program does."""
+        taken: tuple[_Step, tuple[str | None, ...], str, re.Match[str], int] | None = None
+        for step in steps:
+            split = step.split(text)
+            if split is None:
+                continue
+            groups = (*split.groups(), None)
+            message = groups[step.message]
+            assert message is not None
+            if step.json and message.startswith("{"):
+                return False
+            for match, _, number in step.patterns:
+                found = match(message)
+                if found is not None:
+                    if number < 0 or taken is not None:
+                        return False
+                    taken = step, groups, message, found, number
+                    break
+        if taken is None or len(text) > EXCERPT:
+            return False
+        step, groups, _, found, number = taken
+        clock, level = groups[step.clock], groups[step.level]
+        form = ("json" if clock and clock.isdigit() else "prefix") if clock or level else "bare"
+        scanner = self._scanner
+        alike = number, self._block.stream_table[stream_number], groups[step.tag], groups[step.who], form
+        sort = scanner.numbers.get(alike)
+        if sort is None:
+            sort = scanner.numbers[alike] = len(scanner.sorts)
+            scanner.sorts.append(Sort(scanner.patterns[number], *alike[1:]))
+        place = len(self._sorts)
+        self._sorts.append(sort)
+        self._records.append(record)
+        self._texts.append(text)
+        self._clocks.append(clock or None)
+        if step.wall and clock and self._block.times[record] == NO_TIME:
+            time = wall_us(clock)
+            if time is not None:
+                self._times[place] = time
+        kept = self._found.get(number)
+        if kept is None:
+            kept = self._found[number] = ([], [])
+        kept[0].append(place)
+        kept[1].append(found.groups())
+        return True
+
+    def refused(self) -> list[int]:
+        """Read the values of all lines, and let go of those that have none."""
+        gone: list[int] = []
+        for number, (places, found) in self._found.items():
+            pattern = self._scanner.patterns[number]
+            try:
+                columns = read_columns(pattern, found)
+            except RefusedError as error:
+                bad = set(error.places)
+                gone += [places[at] for at in bad]
+                kept = [at for at in range(len(places)) if at not in bad]
+                if kept:
+                    self._columns[number] = (
+                        [places[at] for at in kept],
+                        read_columns(pattern, [found[at] for at in kept]),
+                    )
+            else:
+                self._columns[number] = places, columns
+        self._found.clear()
+        if not gone:
+            return []
+        left = np.ones(len(self._sorts), bool)
+        left[gone] = False
+        records = [self._records[at] for at in gone]
+        moved = np.cumsum(left) - 1
+        self._columns = {
+            number: (moved[places].tolist(), columns) for number, (places, columns) in self._columns.items()
+        }
+        self._times = {int(moved[place]): time for place, time in self._times.items() if left[place]}
+        others = np.flatnonzero(left).tolist()
+        self._sorts = [self._sorts[at] for at in others]
+        self._records = [self._records[at] for at in others]
+        self._clocks = [self._clocks[at] for at in others]
+        self._texts = [self._texts[at] for at in others]
+        return sorted(records)
+
+    def rows(self) -> Rows | None:
+        """The lines as columns, if there are any."""
+        if not self._sorts:
+            return None
+        block = self._block
+        at = np.array(self._records, np.int64)
+        times = block.times[at]
+        if self._times:
+            times[list(self._times)] = list(self._times.values())
+        events: dict[str, list[Any]] = {}
+        for number, (places, columns) in self._columns.items():
+            table = self._scanner.patterns[number].event.table
+            events.setdefault(table, []).append((np.array(places, np.int32), columns))
+        return Rows(
+            source=block.source.name,
+            sorts=self._scanner.sorts,
+            programs=self._scanner.programs,
+            sort=np.array(self._sorts, np.int32),
+            record=at + block.first_record,
+            offset=block.offsets[at],
+            length=block.lengths[at],
+            time=times,
+            clock=clocks_of(self._clocks),
+            text=pa.array(self._texts, pa.string()),
+            cursors=[block.cursors.get(record) for record in self._records] if block.cursors else None,
+            events=events,
+        )
+
+
 class Scanner:
     """The literals of a catalogue, ready to be searched for.
 
@@ -137,34 +311,137 @@ class Scanner:
         self._closers: dict[int, Regex] = {
             id(pattern): pattern.closes for pattern in catalogue.patterns if pattern.closes is not None
         }
+        self._carrying = np.array(
+            [
+                number
+                for number, patterns in enumerate(self._patterns)
+                if any(id(one) in self._closers for _, one, _ in patterns)
+            ],
+            np.int64,
+        )
         self._open: dict[tuple[Stream, str | None], _OpenCarrier] = {}
+        self._weights = np.frombuffer(os.urandom(8 * len(self._literals)), np.uint64)
+        """The sum of these tells a set of literals from all others."""
+        self._keys: dict[int, int] = {}
+        self._named: list[frozenset[int]] = []
+        self._candidates: dict[frozenset[int], list[tuple[int, Pattern, Program]]] = {}
+        self._tried: dict[tuple[int, Stream], tuple[_Step, ...]] = {}
+        self.programs = programs
+        self._plain = {
+            id(one): number for number, one in enumerate(catalogue.patterns) if is_plain(one, programs[one.program])
+        }
+        self.patterns = catalogue.patterns
+        self.sorts: list[Sort] = []
+        self.numbers: dict[tuple[int, Stream, str | None, str | None, str], int] = {}
         self.counts: dict[str, ScanCounts] = {}
 
     def scan(self, block: Block) -> Iterator[Line]:
-        """Read the wanted records of one block, in order.
+        """Read the wanted records of one block, in order, each as a line.
 
         Blocks of one source must come in order: a carrier may span their seam.
         """
+        hits = self._hits(block)
+        if hits is None:
+            return
+        counts = self.counts[block.source.name]
+        carried, _ = self._carried(block, hits)
+        for record, key in zip(hits.records.tolist(), hits.keys.tolist(), strict=True):
+            yield from self._read(block, record, self._named[key], carried, counts)
+
+    def read(self, block: Block) -> Found:
+        """Read the wanted records of one block: those that only report as columns, the others as lines.
+
+        Blocks of one source must come in order: a carrier may span their seam.
+        """
+        hits = self._hits(block)
+        if hits is None:
+            return Found([], None)
+        counts = self.counts[block.source.name]
+        carried, carriers = self._carried(block, hits)
+        lines: list[Line] = []
+        plain = _Plain(self, block)
+        data, streams = block.data, block.streams
+        starts, ends = block.starts[hits.records].tolist(), block.ends[hits.records].tolist()
+        for record, key, start, end in zip(hits.records.tolist(), hits.keys.tolist(), starts, ends, strict=True):
+            literals = self._named[key]
+            if record not in carried and record not in carriers and record not in block.fields:
+                text = clean(data[start:end])
+                steps = self._steps(key, block.stream_table[int(streams[record])])
+                if steps and plain.take(record, int(streams[record]), text, steps):
+                    counts.hit += 1
+                    counts.read += 1
+                    if not self._size_ids.isdisjoint(literals) and SIZE.search(text) is not None:
+                        counts.sized += 1
+                        counts.sized_read += 1
+                    continue
+            lines += self._read(block, record, literals, carried, counts)
+        refused = plain.refused()
+        for record in refused:  # a text is no value of its field: whatever else reads the record
+            literals = self._named[int(hits.keys[np.searchsorted(hits.records, record)])]
+            sized = not self._size_ids.isdisjoint(literals) and SIZE.search(clean(block.message(record))) is not None
+            counts.hit, counts.read = counts.hit - 1, counts.read - 1
+            counts.sized, counts.sized_read = counts.sized - sized, counts.sized_read - sized
+            lines += self._read(block, record, literals, carried, counts)
+        if refused:
+            lines.sort(key=lambda line: line.record)
+        return Found(lines, plain.rows())
+
+    def _hits(self, block: Block) -> _Hits | None:
+        """The records that hold literals, each with the number of its set of literals."""
         counts = self.counts.setdefault(block.source.name, ScanCounts())
         counts.records += len(block)
         counts.bytes += len(block.data)
         positions, literals = self._engine.hits(block.data)
         if not len(positions) and not self._open:
-            return
+            return None
         records = np.searchsorted(block.starts, positions, "right") - 1
         inside = (records >= 0) & (positions < block.ends[np.maximum(records, 0)])
-        records, literals = records[inside], literals[inside]
-        wanted: dict[int, set[int]] = {}
-        for record, literal in zip(records.tolist(), literals.tolist(), strict=True):
-            wanted.setdefault(record, set()).add(literal)
-        carried = self._carried(block, wanted)
-        for record in sorted(wanted):
-            yield from self._read(block, record, wanted[record], carried, counts)
+        many = len(self._literals)
+        pairs = np.unique(records[inside] * many + literals[inside])
+        records, literals = np.divmod(pairs, many)
+        begins = np.flatnonzero(np.diff(records, prepend=-1))
+        if not len(begins):
+            return _Hits(begins, begins, records, literals)
+        sums = np.add.reduceat(self._weights[literals], begins)
+        sets, first, which = np.unique(sums, return_index=True, return_inverse=True)
+        bounds = np.append(begins, len(records))
+        keys = np.empty(len(sets), np.int64)
+        for number, (one, at) in enumerate(zip(sets.tolist(), first.tolist(), strict=True)):
+            known = self._keys.get(one)
+            if known is None:
+                known = self._keys[one] = len(self._named)
+                self._named.append(frozenset(literals[bounds[at] : bounds[at + 1]].tolist()))
+            keys[number] = known
+        return _Hits(records[begins], keys[which], records, literals)
+
+    def _steps(self, key: int, stream: Stream) -> tuple[_Step, ...]:
+        """What is tried on a line with a set of literals in a stream, by program; nothing if none of it is plain."""
+        known = self._tried.get((key, stream))
+        if known is not None:
+            return known
+        tried: dict[str, _Step] = {}
+        for _, pattern, program in sorted(
+            {one for number in self._named[key] for one in self._patterns[number]}, key=lambda one: one[0]
+        ):
+            if _may_write(program, stream):
+                step = tried.setdefault(program.name, _Step.of(program))
+                number = self._plain.get(id(pattern), -1)
+                step.patterns.append((_bound(pattern.regex), pattern, number))
+        steps = tuple(tried.values())
+        if stream.manager or stream.kernel or all(number < 0 for one in steps for _, _, number in one.patterns):
+            steps = ()
+        if len(self._tried) > REMEMBERED:
+            self._tried.clear()
+        self._tried[key, stream] = steps
+        return steps
 
     def _read(
-        self, block: Block, record: int, literals: set[int], carried: Mapping[int, int], counts: ScanCounts
+        self, block: Block, record: int, literals: frozenset[int], carried: Mapping[int, int], counts: ScanCounts
     ) -> Iterator[Line]:
-        candidates = sorted({one for number in literals for one in self._patterns[number]}, key=lambda one: one[0])
+        candidates = self._candidates.get(literals)
+        if candidates is None:
+            found = {one for number in literals for one in self._patterns[number]}
+            candidates = self._candidates[literals] = sorted(found, key=lambda one: one[0])
         text = clean(block.message(record))
         sized = bool(literals & self._size_ids) and SIZE.search(text) is not None
         if not candidates and not sized:
@@ -229,8 +506,8 @@ class Scanner:
             )
         )
 
-    def _carried(self, block: Block, wanted: Mapping[int, set[int]]) -> dict[int, int]:
-        """Which records are the rest of a foreign text, and the record that carries it.
+    def _carried(self, block: Block, hits: _Hits) -> tuple[dict[int, int], set[int]]:
+        """Which records are the rest of a foreign text, with the record that carries it; and which may carry one.
 
         A carrier's text runs on over following records of the same writer until one closes it: those are data,
         whatever they look like.
@@ -239,17 +516,17 @@ class Scanner:
         for carrier in self._open.values():
             carrier.members = []  # they were records of the block before
         starts: dict[int, tuple[Pattern, Program, Prefix, Stream]] = {}
-        for record, literals in wanted.items():
-            for number in literals:
-                for _, pattern, program in self._patterns[number]:
-                    if id(pattern) not in self._closers or record in starts:
-                        continue
-                    prefix = program.grammar.split(clean(block.message(record)))
-                    if prefix is not None and pattern.regex.match(prefix.message):
-                        stream = block.stream_table[int(block.streams[record])]
-                        starts[record] = (pattern, program, prefix, stream)
+        may = np.isin(hits.literals, self._carrying)
+        for record, number in zip(hits.of[may].tolist(), hits.literals[may].tolist(), strict=True):
+            for _, pattern, program in self._patterns[number]:
+                if id(pattern) not in self._closers or record in starts:
+                    continue
+                prefix = program.grammar.split(clean(block.message(record)))
+                if prefix is not None and pattern.regex.match(prefix.message):
+                    stream = block.stream_table[int(block.streams[record])]
+                    starts[record] = (pattern, program, prefix, stream)
         if not starts and not self._open:
-            return carried
+            return carried, set()
         pending = sorted(starts)
         record = 0 if self._open else pending[0]
         while record < len(block) and (self._open or pending):
@@ -279,7 +556,7 @@ class Scanner:
                     carried[record] = carrier.record
                 del self._open[writer]
                 if carrier.reopens:
-                    self._reopen(block, record, writer, carrier, wanted, carried)
+                    self._reopen(block, record, writer, carrier, hits, carried)
             if record in starts and record not in carried:
                 pattern, program, prefix, stream = starts[record]
                 close = self._closers[id(pattern)]
@@ -299,7 +576,7 @@ class Scanner:
                         reopens=bool(pattern.effects["carrier"].get("reopens") and hinted),
                     )
             record += 1
-        return carried
+        return carried, set(starts)
 
     def _hinted(
         self, block: Block, record: int, pattern: Pattern, program: Program, prefix: Prefix, carried: Mapping[int, int]
@@ -341,7 +618,7 @@ class Scanner:
         record: int,
         writer: tuple[Stream, str | None],
         carrier: _OpenCarrier,
-        wanted: Mapping[int, set[int]],
+        hits: _Hits,
         carried: dict[int, int],
     ) -> None:
         """A text may imitate the line that closes it: the last such line before the load's next phase closes it."""
@@ -355,14 +632,14 @@ class Scanner:
                 if carrier.prefixed and prefix is not None and prefix.tag == writer[1]:
                     break  # a line with the writer's own prefix is not the text's
                 continue
-            if self._moves_phase(wanted.get(later, set()), prefix.message):
+            if self._moves_phase(hits.literals_of(later), prefix.message):
                 break
             members.append(later)
             if carrier.close.search(prefix.message):
                 last = len(members)
         carried.update((one, carrier.record) for one in members[:last])
 
-    def _moves_phase(self, literals: set[int], message: str) -> bool:
+    def _moves_phase(self, literals: Collection[int], message: str) -> bool:
         return any(
             pattern.effects["phase"].get("to") in {"serve", "asleep"} and pattern.regex.match(message)
             for number in literals

@@ -229,7 +229,7 @@ class _Plain:
         for number, (places, found) in self._found.items():
             pattern = self._scanner.patterns[number]
             try:
-                columns = read_columns(pattern, found)
+                self._columns[number] = places, read_columns(pattern, found)
             except RefusedError as error:
                 bad = set(error.places)
                 gone += [places[at] for at in bad]
@@ -239,8 +239,6 @@ class _Plain:
                         [places[at] for at in kept],
                         read_columns(pattern, [found[at] for at in kept]),
                     )
-            else:
-                self._columns[number] = places, columns
         self._found.clear()
         if not gone:
             return []
@@ -307,7 +305,7 @@ class Scanner:
         for literal in self._literals:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
-        self._engine = best_engine(self._literals)
+        self.engine = best_engine(self._literals)
         self._closers: dict[int, Regex] = {
             id(pattern): pattern.closes for pattern in catalogue.patterns if pattern.closes is not None
         }
@@ -391,7 +389,7 @@ class Scanner:
         counts = self.counts.setdefault(block.source.name, ScanCounts())
         counts.records += len(block)
         counts.bytes += len(block.data)
-        positions, literals = self._engine.hits(block.data)
+        positions, literals = self.engine.hits(block.data)
         if not len(positions) and not self._open:
             return None
         records = np.searchsorted(block.starts, positions, "right") - 1

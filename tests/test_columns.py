@@ -148,7 +148,7 @@ def test_figures_read_together_are_those_read_one_by_one() -> None:
     texts = [("268.01", "30"), ("0.07", "1"), ("1234567.89", "0"), ("9007199254740993.5", "12"), ("3", "٣")]
     messages = [line.format(*one) + " per second)" for one in texts]
     columns = read_columns(timed, [found.groups() for one in messages if (found := timed.regex.match(one))])
-    alone = [vars(found.event) for one in messages if (found := timed.match(one))]
+    alone = [vars(matched.event) for one in messages if (matched := timed.match(one))]
 
     assert len(alone) == len(texts)
     assert {name: column.to_pylist() for name, column in columns.items()} == {

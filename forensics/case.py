@@ -30,6 +30,7 @@ from .regexes import PATIENCE_S
 from .scan import Found, ScanCounts, Scanner
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
+from .spool import Spool
 from .tables import line_id, line_tables
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
@@ -80,11 +81,14 @@ def read_evidence(
     scanner = Scanner(catalogue)
     evidence = Evidence(catalogue, inputs=tuple(str(one) for one in inputs), tz_us=tz_us)
     found: list[Found] = []
+    spool = Spool()
     cards: list[CardSamples] = []
     holders: list[HolderSamples] = []
     for piece in read_inputs(inputs, on_progress=on_progress, options=options):
         if isinstance(piece, Block):
-            found.append(scanner.read(piece))
+            one = scanner.read(piece)
+            if one.lines or one.rows is not None:
+                found.append(one if one.rows is None else Found(one.lines, spool.keep(one.rows)))
         elif isinstance(piece, CardSamples):
             cards.append(piece)
         elif isinstance(piece, HolderSamples):

@@ -95,13 +95,33 @@ class Rows:
     clock: Integers
     """µs since the writer began; -1 where the line does not say."""
     text: pa.StringArray
-    cursors: list[str | None] | None
+    cursors: pa.StringArray | None
     events: dict[str, list[tuple[npt.NDArray[np.int32], dict[str, pa.Array]]]]
     """By table: where in the block its lines are, and their values by column."""
-    order: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    base: int = 0
+    """How many lines and rows come before those of this block."""
+    between: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    """Records of the same block that are lines and no rows."""
 
     def __len__(self) -> int:
         return len(self.sort)
+
+    @property
+    def order(self) -> Integers:
+        """Places among all lines and rows."""
+        places = self.base + np.arange(len(self))
+        return places + np.searchsorted(self.between, self.record) if len(self.between) else places
+
+    @property
+    def last_order(self) -> int:
+        """The place of the last row."""
+        return self.base + len(self) - 1 + int(np.searchsorted(self.between, self.record[-1]))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, about."""
+        columns = [one for parts in self.events.values() for _, values in parts for one in values.values()]
+        return 48 * len(self) + sum(int(one.nbytes) for one in (self.text, *columns))
 
     def line(self, at: int) -> Line:
         """The line as its pattern reads it."""
@@ -122,8 +142,8 @@ class Rows:
             prefix=prefix,
             matched=matched,
             text=text,
-            cursor=self.cursors[at] if self.cursors is not None else None,
-            order=int(self.order[at]) if len(self.order) else -1,
+            cursor=self.cursors[at].as_py() if self.cursors is not None else None,
+            order=self.base + at + int(np.searchsorted(self.between, self.record[at])),
         )
 
 

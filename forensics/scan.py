@@ -281,7 +281,9 @@ class _Plain:
             time=times,
             clock=clocks_of(self._clocks),
             text=pa.array(self._texts, pa.string()),
-            cursors=[block.cursors.get(record) for record in self._records] if block.cursors else None,
+            cursors=pa.array([block.cursors.get(record) for record in self._records], pa.string())
+            if block.cursors
+            else None,
             events=events,
         )
 

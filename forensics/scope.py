@@ -20,7 +20,7 @@ from .line import Line
 from .lives import Context, Group, Item, Load, Mark, Owned, OwnedRows, Process, Rowset, Scope
 from .records.block import Stream
 from .scan import Found
-from .steady import Steady, condensed, number, seen_twice, split_off, suspects_of
+from .steady import Steady, condensed, number_lines, seen_twice, split_off, suspects_of
 from .writers import (
     Relay,
     blur,
@@ -67,7 +67,9 @@ class Ownership:
 
     def cursors(self) -> set[str | None]:
         """Journal cursors of all lines."""
-        return {one.line.cursor for one in self.lines} | {one for rows, _ in self.rows for one in rows.cursors or ()}
+        return {one.line.cursor for one in self.lines} | {
+            one for rows, _ in self.rows if rows.cursors is not None for one in rows.cursors.to_pylist()
+        }
 
     @property
     def processes(self) -> list[Process]:
@@ -95,7 +97,7 @@ def assign(found: Iterable[Line] | Sequence[Found], catalogue: Catalogue) -> Own
         Groups with their processes and loads, and one `Owned` for each line.
     """
     blocks = [Found([one], None) if isinstance(one, Line) else one for one in found]
-    number(blocks)
+    number_lines(blocks)
     machine = _Machine({program.name: program for program in catalogue.programs})
     lines = [line for one in blocks for line in one.lines]
     rows = [one.rows for one in blocks if one.rows is not None]

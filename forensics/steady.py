@@ -26,7 +26,7 @@ __all__ = [
     "Steady",
     "condensed",
     "last_order",
-    "number",
+    "number_lines",
     "seen_twice",
     "set_clocked",
     "split_off",
@@ -38,23 +38,30 @@ WINDOW = 4096
 """So many rows are looked at together while their sorts get known."""
 
 
-def number(found: Iterable[Found]) -> None:
+def number_lines(found: Iterable[Found]) -> None:
     """Give lines and rows their places among all, in the order of their records."""
     base = 0
     for one in found:
         records = np.array([line.record for line in one.lines], np.int64)
-        before = np.zeros(len(records), np.int64)
+        places = base + np.arange(len(records))
+        base += len(records)
         if one.rows is not None:
-            before = np.searchsorted(one.rows.record, records)
-            after = np.searchsorted(records, one.rows.record)
-            one.rows.order = base + np.arange(len(one.rows)) + after
+            places += np.searchsorted(one.rows.record, records)
+            one.rows.base, one.rows.between = base - len(records), records
             base += len(one.rows)
-            places = base - len(one.rows) + np.arange(len(records)) + before
-        else:
-            places = base + np.arange(len(records))
         for line, order in zip(one.lines, places.tolist(), strict=True):
             line.order = order
-        base += len(records)
+
+
+_counted = np.arange(0)
+
+
+def _all_of(rows: Rows) -> Integers:
+    """The places of all rows: of every block a view of the same numbers."""
+    global _counted  # noqa: PLW0603
+    if len(_counted) < len(rows):
+        _counted = np.arange(len(rows))
+    return _counted[: len(rows)]
 
 
 def split_off(
@@ -69,7 +76,7 @@ def split_off(
         for sort in present.tolist():
             keys.setdefault(key_of_sort(sort), []).append(sort)
         for key, sorts in keys.items():
-            at = np.arange(len(one)) if len(keys) == 1 else np.flatnonzero(np.isin(one.sort, sorts))
+            at = _all_of(one) if len(keys) == 1 else np.flatnonzero(np.isin(one.sort, sorts))
             if key not in parts:
                 parts[key] = []
                 firsts.append(one.line(int(at[0])))
@@ -97,8 +104,9 @@ def suspects_of(
         if elapsed and line.carried_by is None and line.clock_us is not None:
             runs.setdefault((*key_of(line), line.prefix.tag, form_of(line)), []).append(line)
     of_sort: dict[int, tuple[str, int | None, str | None, str] | None] = {}
-    columns: dict[tuple[str, int | None, str | None, str], list[tuple[Integers, Integers]]] = {}
+    columns: dict[tuple[str, int | None, str | None, str], list[Rowset]] = {}
     for rows, at in group.parts:
+        of_key: set[object] = set()
         keys: dict[tuple[str, int | None, str | None, str], list[int]] = {}
         for sort in np.unique(rows.sort[at]).tolist():
             if sort not in of_sort:
@@ -107,17 +115,26 @@ def suspects_of(
                 elapsed = programs[one.pattern.program].grammar.clock == "elapsed"
                 of_sort[sort] = (one.pattern.program, pid, one.tag, one.form) if elapsed else None
             key = of_sort[sort]
+            of_key.add(key)
             if key is not None:
                 keys.setdefault(key, []).append(sort)
         for key, sorts in keys.items():
-            own = at[np.isin(rows.sort[at], sorts)]
-            own = own[rows.clock[own] >= 0]
-            columns.setdefault(key, []).append((rows.order[own], rows.clock[own]))
+            own = at if len(keys) == 1 == len(of_key) else at[np.isin(rows.sort[at], sorts)]
+            clocked = rows.clock[own] >= 0
+            own = own if clocked.all() else own[clocked]
+            if len(own):
+                columns.setdefault(key, []).append(Rowset(rows, own))
     suspects: set[int] = set()
     for key in dict.fromkeys((*runs, *columns)):
         lines, more = runs.get(key, []), columns.get(key, [])
-        orders = np.concatenate([np.array([one.order for one in lines], np.int64), *(one for one, _ in more)])
-        clocks = np.concatenate([np.array([one.clock_us for one in lines], np.int64), *(one for _, one in more)])
+        if _goes_on(lines, more):
+            continue
+        orders = np.concatenate(
+            [np.array([one.order for one in lines], np.int64), *(rows.order[at] for rows, at in more)]
+        )
+        clocks = np.concatenate(
+            [np.array([one.clock_us for one in lines], np.int64), *(rows.clock[at] for rows, at in more)]
+        )
         marks = np.zeros((3, len(orders)), np.bool_)
         for place, line in enumerate(lines):
             marks[:, place] = flags(line)
@@ -129,6 +146,32 @@ def suspects_of(
             group.shared.add(key[:2])
         suspects.update(orders[sorted(judged.foreign)].tolist() if judged.foreign else ())
     return suspects
+
+
+def _goes_on(lines: Sequence[Line], more: Sequence[Rowset]) -> bool:
+    """Whether a clock never goes back, so that there is nothing to judge."""
+    if not more:
+        return False
+    left = iter([*lines, None])
+    line = next(left)
+    latest = -1
+    for rows, at in more:
+        orders, clocks = rows.order[at], rows.clock[at]
+        among: list[Line] = []
+        while line is not None and line.order < orders[-1]:
+            among.append(line)
+            line = next(left)
+        if among:
+            places = np.searchsorted(orders, [one.order for one in among])
+            clocks = np.insert(clocks, places, [one.clock_us or 0 for one in among])
+        if clocks[0] < latest or (clocks[1:] < clocks[:-1]).any():
+            return False
+        latest = int(clocks[-1])
+    while line is not None:
+        if (line.clock_us or 0) < latest:
+            return False
+        latest, line = line.clock_us or 0, next(left)
+    return True
 
 
 def seen_twice(names: Iterable[str]) -> bool:
@@ -180,6 +223,7 @@ def with_first_clocked(lines: list[Line], group: Group, first: int, last: int, t
 def set_clocked(group: Group, first: int, last: int, zero_us: int, tag: str | None = ANY) -> None:
     """Give all such rows the times that their writer's clock means."""
     for rows, at in _clocked(group, first, last, tag):
+        rows.time = rows.time.copy()
         rows.time[at] = zero_us + rows.clock[at]
 
 

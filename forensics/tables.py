@@ -45,7 +45,7 @@ def line_tables(ownership: Ownership, roots: Mapping[str, str]) -> Iterator[dict
     found: list[dict[str, pa.Table]] = []
     size = 0
     for rows in ownership.rows:
-        last = int(rows.rows.order[-1])
+        last = rows.rows.last_order
         end = begin
         while end < len(ownership.lines) and ownership.lines[end].line.order <= last:
             end += 1
@@ -187,9 +187,7 @@ def _of_rows(owned: OwnedRows, owners: Sequence[Owned], roots: Mapping[str, str]
         "record": pa.array(chosen(rows.record)),
         "ordinal": pa.array(chosen(rows.order)),
         "time_us": pa.array(times, mask=times == NO_TIME),
-        "cursor": pa.nulls(len(there), pa.string())
-        if rows.cursors is None
-        else chosen(pa.array(rows.cursors, pa.string())),
+        "cursor": pa.nulls(len(there), pa.string()) if rows.cursors is None else chosen(rows.cursors),
         "host": by([one.stream.host for one in known], of_sort),
         "boot": by([one.stream.boot for one in known], of_sort),
         "unit": by([one.stream.unit for one in known], of_sort),

@@ -20,6 +20,7 @@ from forensics.records import Block, Options, read_inputs
 from forensics.scan import Found, Scanner
 from forensics.schema import TABLES
 from forensics.scope import Ownership, assign
+from forensics.spool import Spool
 
 NAMES = sorted(path.name for path in LOGS.glob("*.log"))
 BUSY = LOGS.parent / "llama-mtp-vision-two-cards-plain" / "server.log"
@@ -71,7 +72,10 @@ def both_ways(content: bytes, block_bytes: int) -> tuple[Ownership, Ownership]:
         options = Options(block_bytes=block_bytes)
         blocks = [piece for piece in read_inputs([file.name], options=options) if isinstance(piece, Block)]
     columns, lines = Scanner(catalogue()), Scanner(catalogue())
-    with_columns = assign([columns.read(block) for block in blocks], catalogue())
+    found = [columns.read(block) for block in blocks]
+    spool = Spool(held_bytes=10_000)
+    on_disk = [Found(one.lines, one.rows and spool.keep(one.rows)) for one in found]
+    with_columns = assign(on_disk, catalogue())
     each_a_line = assign([Found(list(lines.scan(block)), None) for block in blocks], catalogue())
     assert {name: dataclasses.astuple(one) for name, one in columns.counts.items()} == {
         name: dataclasses.astuple(one) for name, one in lines.counts.items()

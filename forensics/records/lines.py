@@ -54,7 +54,7 @@ def lines(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[
             dropping = False
         at = rest.rfind(b"\n") + 1
         if at:
-            data = b"".join((*held, rest[:at]))
+            data = b"".join((*held, memoryview(rest)[:at])) if held or at < len(rest) else rest
             chunk = _split(data, base)
             if (chunk.ends - chunk.starts > line_bytes).any():
                 chunk, lost = _shorten(chunk, line_bytes)

@@ -1,8 +1,8 @@
 """Print how fast a server's log is read, beside what a plain search for the same literals takes.
 
 Three mixes made of the recorded lines of fixtures/: `rare`, in which one line in two hundred is wanted, `serving` with
-one in twelve, and `bulk` with five in eight, a busy server and little else. The peer is ripgrep if it is installed, else
-`grep -c -F -f`, on the same file in the same run. Nothing here is a test: machines differ, ratios less.
+one in twelve, and `bulk` with five in eight, a busy server and little else. The peer is ripgrep if it is installed,
+else `grep -c -F -f`, on the same file in the same run. Nothing here is a test: machines differ, ratios less.
 
 Of the whole command the most anonymous memory (RssAnon) that was seen is printed too, and of the case that it made
 how long `explain-vram --case` and the slowest views take.
@@ -162,6 +162,8 @@ def questions(case: Path) -> None:
     opened = open_case(case)
     views: list[tuple[float, str]] = []
     for one in opened.questions:
+        if one.parameters is not None:
+            continue
         opened.prepare(one.name)
         views.append((timed(lambda one=one: opened.connection.execute(f"FROM {one.name}").fetchall())[0], one.name))  # type: ignore[misc]
     slow = sorted(views, reverse=True)

@@ -149,7 +149,8 @@ def _copies(sources: Sequence[Source]) -> set[str]:
 
 def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments: bool = False) -> None:
     """Write all tables of a case; with comments on tables and columns if it is to be kept."""
-    connection.execute(f"BEGIN; {ddl(comments=comments)} COMMIT")
+    # In one transaction: else DuckDB writes what is inserted twice, to its log and to the tables.
+    connection.execute(f"BEGIN; {ddl(comments=comments)}")
     for name, rows in _rows(evidence).items():
         if rows:
             arrow = arrow_table(name, rows)
@@ -157,6 +158,7 @@ def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments
     for batch in line_tables(evidence.ownership, {one.name: one.digest.root for one in evidence.sources}):
         for name, arrow in batch.items():
             _insert(connection, name, arrow)
+    connection.execute("COMMIT")
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, name: str, arrow: pa.Table) -> None:

@@ -29,7 +29,7 @@ __all__ = ["Found", "Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", b" GB", b" MB", b" bytes")
 """What a line with an amount of memory contains. They are part of the main scan, so that none is left unread."""
 
-SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
+UNIT = re.compile(r"(?:[KMGT]i?B|bytes)\b")
 ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 HINT_RECORDS = 400
 """Behind the nearest line that shows a text to have one line, so far back another may show it to have several."""
@@ -169,10 +169,9 @@ class _Plain:
 
     def __init__(self, scanner: Scanner, block: Block) -> None:
         self._scanner, self._block = scanner, block
-        self._sorts: list[int] = []
-        self._records: list[int] = []
-        self._clocks: list[str | None] = []
-        self._texts: list[str] = []
+        self._taken: list[tuple[int, int, str, str | None]] = []
+        """Sort, record, text and clock of each line."""
+        self._alike: dict[tuple[int, int, str | None, str | None, str], int] = {}
         self._times: dict[int, int] = {}
         self._found: dict[int, tuple[list[int], list[tuple[str | None, ...]]]] = {}
         self._columns: dict[int, tuple[list[int], dict[str, pa.Array]]] = {}
@@ -201,17 +200,13 @@ class _Plain:
         step, groups, _, found, number = taken
         clock, level = groups[step.clock], groups[step.level]
         form = ("json" if clock and clock.isdigit() else "prefix") if clock or level else "bare"
-        scanner = self._scanner
-        alike = number, self._block.stream_table[stream_number], groups[step.tag], groups[step.who], form
-        sort = scanner.numbers.get(alike)
+        alike = number, stream_number, groups[step.tag], groups[step.who], form
+        sort = self._alike.get(alike)
         if sort is None:
-            sort = scanner.numbers[alike] = len(scanner.sorts)
-            scanner.sorts.append(Sort(scanner.patterns[number], *alike[1:]))
-        place = len(self._sorts)
-        self._sorts.append(sort)
-        self._records.append(record)
-        self._texts.append(text)
-        self._clocks.append(clock or None)
+            stream = self._block.stream_table[stream_number]
+            sort = self._alike[alike] = self._scanner.sort_of(number, stream, *alike[2:])
+        place = len(self._taken)
+        self._taken.append((sort, record, text, clock or None))
         if step.wall and clock and self._block.times[record] == NO_TIME:
             time = wall_us(clock)
             if time is not None:
@@ -242,27 +237,24 @@ class _Plain:
         self._found.clear()
         if not gone:
             return []
-        left = np.ones(len(self._sorts), bool)
+        left = np.ones(len(self._taken), bool)
         left[gone] = False
-        records = [self._records[at] for at in gone]
+        records = [self._taken[at][1] for at in gone]
         moved = np.cumsum(left) - 1
         self._columns = {
             number: (moved[places].tolist(), columns) for number, (places, columns) in self._columns.items()
         }
         self._times = {int(moved[place]): time for place, time in self._times.items() if left[place]}
-        others = np.flatnonzero(left).tolist()
-        self._sorts = [self._sorts[at] for at in others]
-        self._records = [self._records[at] for at in others]
-        self._clocks = [self._clocks[at] for at in others]
-        self._texts = [self._texts[at] for at in others]
+        self._taken = [self._taken[at] for at in np.flatnonzero(left).tolist()]
         return sorted(records)
 
     def rows(self) -> Rows | None:
         """The lines as columns, if there are any."""
-        if not self._sorts:
+        if not self._taken:
             return None
         block = self._block
-        at = np.array(self._records, np.int64)
+        sorts, records, texts, clocks = zip(*self._taken, strict=True)
+        at = np.array(records, np.int64)
         times = block.times[at]
         if self._times:
             times[list(self._times)] = list(self._times.values())
@@ -274,16 +266,14 @@ class _Plain:
             source=block.source.name,
             sorts=self._scanner.sorts,
             programs=self._scanner.programs,
-            sort=np.array(self._sorts, np.int32),
+            sort=np.array(sorts, np.int32),
             record=at + block.first_record,
             offset=block.offsets[at],
             length=block.lengths[at],
             time=times,
-            clock=clocks_of(self._clocks),
-            text=pa.array(self._texts, pa.string()),
-            cursors=pa.array([block.cursors.get(record) for record in self._records], pa.string())
-            if block.cursors
-            else None,
+            clock=clocks_of(clocks),
+            text=pa.array(texts, pa.string()),
+            cursors=pa.array([block.cursors.get(record) for record in records], pa.string()) if block.cursors else None,
             events=events,
         )
 
@@ -332,7 +322,7 @@ class Scanner:
         }
         self.patterns = catalogue.patterns
         self.sorts: list[Sort] = []
-        self.numbers: dict[tuple[int, Stream, str | None, str | None, str], int] = {}
+        self._numbers: dict[tuple[int, Stream, str | None, str | None, str], int] = {}
         self.counts: dict[str, ScanCounts] = {}
 
     def scan(self, block: Block) -> Iterator[Line]:
@@ -360,17 +350,29 @@ class Scanner:
         carried, carriers = self._carried(block, hits)
         lines: list[Line] = []
         plain = _Plain(self, block)
-        data, streams = block.data, block.streams
-        starts, ends = block.starts[hits.records].tolist(), block.ends[hits.records].tolist()
-        for record, key, start, end in zip(hits.records.tolist(), hits.keys.tolist(), starts, ends, strict=True):
+        data, table, sizes = block.data, block.stream_table, self._size_ids
+        apart = {*carried, *carriers, *block.fields}
+        tried: dict[int, tuple[_Step, ...]] = {}
+        many = len(table)
+        at = hits.records
+        for record, key, stream, start, end in zip(
+            at.tolist(),
+            hits.keys.tolist(),
+            block.streams[at].tolist(),
+            block.starts[at].tolist(),
+            block.ends[at].tolist(),
+            strict=True,
+        ):
             literals = self._named[key]
-            if record not in carried and record not in carriers and record not in block.fields:
+            steps = tried.get(key * many + stream)
+            if steps is None:
+                steps = tried[key * many + stream] = self._steps(key, table[stream])
+            if steps and record not in apart:
                 text = clean(data[start:end])
-                steps = self._steps(key, block.stream_table[int(streams[record])])
-                if steps and plain.take(record, int(streams[record]), text, steps):
+                if plain.take(record, stream, text, steps):
                     counts.hit += 1
                     counts.read += 1
-                    if not self._size_ids.isdisjoint(literals) and SIZE.search(text) is not None:
+                    if not sizes.isdisjoint(literals) and carries_size(text):
                         counts.sized += 1
                         counts.sized_read += 1
                     continue
@@ -378,7 +380,7 @@ class Scanner:
         refused = plain.refused()
         for record in refused:  # a text is no value of its field: whatever else reads the record
             literals = self._named[int(hits.keys[np.searchsorted(hits.records, record)])]
-            sized = not self._size_ids.isdisjoint(literals) and SIZE.search(clean(block.message(record))) is not None
+            sized = not self._size_ids.isdisjoint(literals) and carries_size(clean(block.message(record)))
             counts.hit, counts.read = counts.hit - 1, counts.read - 1
             counts.sized, counts.sized_read = counts.sized - sized, counts.sized_read - sized
             lines += self._read(block, record, literals, carried, counts)
@@ -414,6 +416,15 @@ class Scanner:
             keys[number] = known
         return _Hits(records[begins], keys[which], records, literals)
 
+    def sort_of(self, pattern: int, stream: Stream, tag: str | None, who: str | None, form: str) -> int:
+        """The number of a sort of lines."""
+        alike = pattern, stream, tag, who, form
+        number = self._numbers.get(alike)
+        if number is None:
+            number = self._numbers[alike] = len(self.sorts)
+            self.sorts.append(Sort(self.patterns[pattern], stream, tag, who, form))
+        return number
+
     def _steps(self, key: int, stream: Stream) -> tuple[_Step, ...]:
         """What is tried on a line with a set of literals in a stream, by program; nothing if none of it is plain."""
         known = self._tried.get((key, stream))
@@ -443,7 +454,7 @@ class Scanner:
             found = {one for number in literals for one in self._patterns[number]}
             candidates = self._candidates[literals] = sorted(found, key=lambda one: one[0])
         text = clean(block.message(record))
-        sized = bool(literals & self._size_ids) and SIZE.search(text) is not None
+        sized = bool(literals & self._size_ids) and carries_size(text)
         if not candidates and not sized:
             return
         counts.hit += 1
@@ -652,6 +663,22 @@ def clean(message: bytes) -> str:
     """Decode a message for reading: colours off, invalid bytes replaced."""
     text = message.decode("utf-8", "replace")
     return ANSI.sub("", text) if "\x1b" in text else text
+
+
+def carries_size(text: str) -> bool:
+    """Whether a number with a unit of memory is in a text.
+
+    From the unit back to the number: the other way, each digit of each number is where one could begin.
+    """
+    usual = text.find(" MiB")
+    if (
+        usual > 0
+        and text[usual - 1].isdecimal()
+        and not (after := text[usual + 4 : usual + 5]).isalnum()
+        and after != "_"
+    ):
+        return True
+    return any(text[: unit.start()].rstrip().rstrip(".,")[-1:].isdecimal() for unit in UNIT.finditer(text))
 
 
 def _may_write(program: Program, stream: Stream) -> bool:

@@ -17,7 +17,7 @@ from .scope import Ownership
 
 __all__ = ["line_id", "line_tables"]
 
-BATCH = 200_000
+BATCH = 32_000
 """Lines that are handed over together."""
 
 
@@ -41,16 +41,13 @@ def line_tables(ownership: Ownership, roots: Mapping[str, str]) -> Iterator[dict
     """Batches of the tables `line`, `twin` and of all events, by name."""
     carriers = {one.line.carried_by for one in ownership.lines if one.line.carried_by is not None}
     places = {(one.line.source, one.line.record): one.line for one in ownership.lines if one.line.record in carriers}
-    begin = 0
+    begin = size = 0
     found: list[dict[str, pa.Table]] = []
-    size = 0
     for rows in ownership.rows:
-        last = rows.rows.last_order
         end = begin
-        while end < len(ownership.lines) and ownership.lines[end].line.order <= last:
+        while end < len(ownership.lines) and ownership.lines[end].line.order <= rows.rows.last_order:
             end += 1
-        found.append(_of_lines(ownership.lines[begin:end], roots, places))
-        found.append(_of_rows(rows, ownership.owners, roots))
+        found += [_of_lines(ownership.lines[begin:end], roots, places), _of_rows(rows, ownership.owners, roots)]
         size += end - begin + len(rows.rows)
         begin = end
         if size >= BATCH:
@@ -72,13 +69,26 @@ def _together(found: Sequence[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
             parts.setdefault(name, []).append(table)
     whole: dict[str, pa.Table] = {}
     for name, tables in parts.items():
+        if len({table.schema for table in tables}) > 1:
+            tables = [_without_dictionaries(table) for table in tables]  # noqa: PLW2901
         table = pa.concat_tables(tables)
         if len(tables) > 1 and "ordinal" in table.column_names:
             places = table["ordinal"].to_numpy()
             if not (places[1:] > places[:-1]).all():
-                table = table.take(pa.array(np.argsort(places, kind="stable")))
+                table = _without_dictionaries(table).take(pa.array(np.argsort(places, kind="stable")))
         whole[name] = table
     return whole
+
+
+def _without_dictionaries(table: pa.Table) -> pa.Table:
+    return table.cast(
+        pa.schema(
+            [
+                pa.field(one.name, one.type.value_type if pa.types.is_dictionary(one.type) else one.type)
+                for one in table.schema
+            ]
+        )
+    )
 
 
 def _of_lines(
@@ -169,7 +179,10 @@ def _of_rows(owned: OwnedRows, owners: Sequence[Owned], roots: Mapping[str, str]
     owning = [owners[one] for one in numbers.tolist()]
 
     def by(values: Sequence[Any], places: Any) -> pa.Array:
-        return pa.array(values, pa.string()).take(pa.array(places))
+        return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(values, pa.string()))
+
+    def all_are(value: Any) -> pa.Array:
+        return by([value], np.zeros(len(there), np.int32))
 
     offsets = chosen(rows.offset)
     times = chosen(rows.time)
@@ -181,13 +194,13 @@ def _of_rows(owned: OwnedRows, owners: Sequence[Owned], roots: Mapping[str, str]
         devices.append(None if bound is None else str(bound))
     columns: dict[str, pa.Array] = {
         "line_id": pa.array(_ids(roots.get(rows.source, rows.source), offsets.tolist()), pa.string()),
-        "source_id": pa.repeat(pa.scalar(rows.source, pa.string()), len(there)),
+        "source_id": all_are(rows.source),
         "offset": pa.array(offsets),
         "length": pa.array(chosen(rows.length)),
         "record": pa.array(chosen(rows.record)),
         "ordinal": pa.array(chosen(rows.order)),
         "time_us": pa.array(times, mask=times == NO_TIME),
-        "cursor": pa.nulls(len(there), pa.string()) if rows.cursors is None else chosen(rows.cursors),
+        "cursor": all_are(None) if rows.cursors is None else chosen(rows.cursors),
         "host": by([one.stream.host for one in known], of_sort),
         "boot": by([one.stream.boot for one in known], of_sort),
         "unit": by([one.stream.unit for one in known], of_sort),
@@ -201,8 +214,8 @@ def _of_rows(owned: OwnedRows, owners: Sequence[Owned], roots: Mapping[str, str]
         "scope": by([one.scope for one in owning], of_owner),
         "rule": by([one.rule for one in owning], of_owner),
         "candidates": by([" ".join(load.load_id for load in one.candidates) or None for one in owning], of_owner),
-        "suspect": pa.nulls(len(there), pa.string()),
-        "carrier": pa.nulls(len(there), pa.string()),
+        "suspect": all_are(None),
+        "carrier": all_are(None),
         "text": chosen(rows.text),
         "writer": by([one.tag for one in known], of_sort),
         "writer_device": by(devices, of_pair),

@@ -147,10 +147,10 @@ def _copies(sources: Sequence[Source]) -> set[str]:
     return copies
 
 
-def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments: bool = False) -> None:
-    """Write all tables of a case; with comments on tables and columns if it is to be kept."""
+def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
+    """Write all tables of a case, which are already there where it is an empty one."""
     # In one transaction: else DuckDB writes what is inserted twice, to its log and to the tables.
-    connection.execute(f"BEGIN; {ddl(comments=comments)}")
+    connection.execute("BEGIN" if empty else f"BEGIN; {ddl(comments=False)}")
     for name, rows in _rows(evidence).items():
         if rows:
             arrow = arrow_table(name, rows)

@@ -342,3 +342,38 @@ def test_a_journal_that_is_written_in_place_has_grown(tmp_path: Path) -> None:
         ("grown", "was written to in place")
     ]
     assert amounts(case) == [A, B]
+
+
+def test_what_a_killed_ingest_had_no_room_for_in_memory_is_no_input_and_goes(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(LOG)
+    case = tmp_path / "a.case"
+    left = tmp_path / ".a.case.ingest-999999.tmp"
+    left.mkdir()
+    (left / "duckdb_temp_storage-0.tmp").write_text(MORE)
+
+    found = ingest([str(tmp_path)], case)
+
+    assert (found.sources, found.loads) == (1, 1)
+    assert not left.exists()
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "server.log").write_text(LOG)
+    ingest([str(tmp_path / "server.log")], tmp_path / "a.case")
+    (kept,) = (tmp_path / "cache" / "forensics").iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:5000] + b"damage" + whole[5006:])
+    ingest([str(tmp_path / "server.log")], tmp_path / "b.case")
+
+    assert tables(tmp_path / "a.case") == tables(tmp_path / "b.case")
+    read_seal(kept)
+
+
+def test_without_a_cache_a_case_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "no folder").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no folder"))
+    (tmp_path / "server.log").write_text(LOG)
+    ingest([str(tmp_path / "server.log")], tmp_path / "a.case")
+
+    assert amounts(tmp_path / "a.case") == [A]

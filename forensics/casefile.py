@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from typing import NamedTuple
 import duckdb
 
 from . import __version__
+from .cache import kept
 from .case import Evidence, store
 from .errors import CaseError
 from .question import install, load_questions
@@ -153,33 +153,19 @@ def _remove(path: Path) -> None:
 def _empty_case(new: Path) -> None:
     """Begin a case: all tables and questions, with comments, and no rows.
 
-    It takes over a second to make, since each question is bound with all that it names, and is the same each time. So
-    one is kept in the user's cache; without a cache it is made anew.
+    It takes over a second to make, since each question is bound with all that it names, and is the same each time.
     """
     questions = load_questions()
+
+    def make() -> bytes:
+        with duckdb.connect(new) as connection:
+            connection.execute(f"BEGIN; {ddl(comments=True)} COMMIT")
+            install(connection, questions, comments=True)
+            connection.execute("CHECKPOINT")
+        return new.read_bytes()
+
     made_of = "\0".join([__version__, duckdb.__version__, SCHEMA_VERSION, *(one.source for one in questions)])
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    kept = Path(home, "forensics", f"empty-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.case")
-    try:
-        read_seal(kept)
-        new.write_bytes(kept.read_bytes()[:-SEAL_BYTES])
-    except (CaseError, OSError):
-        new.unlink(missing_ok=True)
-    else:
-        return
-    with duckdb.connect(new) as connection:
-        connection.execute(f"BEGIN; {ddl(comments=True)} COMMIT")
-        install(connection, questions, comments=True)
-        connection.execute("CHECKPOINT")
-    beside = kept.with_name(f"{kept.name}.{os.getpid()}")
-    try:
-        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside.write_bytes(new.read_bytes())
-        _seal(beside)
-        beside.replace(kept)
-    except OSError:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
+    new.write_bytes(kept("empty-case", made_of, make))
 
 
 def _seal(path: Path) -> None:

@@ -361,13 +361,14 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "server.log").write_text(LOG)
     ingest([str(tmp_path / "server.log")], tmp_path / "a.case")
-    (kept,) = (tmp_path / "cache" / "forensics").iterdir()
-    whole = kept.read_bytes()
-    kept.write_bytes(whole[:5000] + b"damage" + whole[5006:])
+    before = {one: one.read_bytes() for one in (tmp_path / "cache" / "forensics").iterdir()}
+    for one, whole in before.items():
+        one.write_bytes(whole[:5000] + b"damage" + whole[5006:])
     ingest([str(tmp_path / "server.log")], tmp_path / "b.case")
 
+    assert len(before) == 2
     assert tables(tmp_path / "a.case") == tables(tmp_path / "b.case")
-    read_seal(kept)
+    assert all(one.read_bytes()[5000:5006] != b"damage" for one in before)
 
 
 def test_without_a_cache_a_case_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,9 @@ SELF_TOLD = frozenset({"kv_too_small", "free_memory", "no_blocks", "configuratio
 
 COMPARED = frozenset({"version", "speculation", "cache", "layers", "argument", "setting"})
 
+CAUSES = frozenset({"version", "speculation", "cache", "layers", "notice"})
+"""Kinds of what loads have alike that somebody takes for a cause."""
+
 WHO = ("load_id", "number", "failure", "engine", "model", "label", "unit", "outcome")
 
 Row = Mapping[str, Any]
@@ -43,9 +46,9 @@ def crashes(ask: Ask) -> Answer:
     grid = _grid(ask)
     orphans = ask.rows(ORPHANS)
     counter = _counter_examples(grid)
-    separating = _separating(ask, ended, counter)
+    separating, shared = _separating(ask, ended, counter)
     findings = [finding for one in ended for finding in one["findings"]]
-    findings += _grid_findings(grid, counter, separating)
+    findings += _grid_findings(grid, counter, separating, shared)
     unowned = [
         {
             "evidence": row["line_id"],
@@ -64,6 +67,7 @@ def crashes(ask: Ask) -> Answer:
         "grid": grid,
         "counter_examples": counter,
         "separating": separating,
+        "rejected": shared,
         "findings": findings,
         "ambiguous": unowned,
     }
@@ -342,8 +346,10 @@ def _counter_examples(grid: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def _separating(ask: Ask, ended: Sequence[Row], counter: Sequence[Row]) -> list[dict[str, Any]]:
-    """What all loads that failed on a request have alike and no counter-example of the same size has."""
+def _separating(
+    ask: Ask, ended: Sequence[Row], counter: Sequence[Row]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What all loads that failed on a request have alike: what no counter-example of that size has, what one has."""
     failed = [one["load_id"] for one in ended if one["requests"]]
     models = {one["model"] for one in counter if one["same"] == "size"}
     served = [
@@ -352,20 +358,29 @@ def _separating(ask: Ask, ended: Sequence[Row], counter: Sequence[Row]) -> list[
         if row["model"] in models and row["load_id"] not in failed
     ]
     if not failed or not served:
-        return []
+        return [], []
     known = facts(ask.connection, [*failed, *served])
     mine, theirs = [known[load_id] for load_id in failed], [known[load_id] for load_id in served]
     found: list[dict[str, Any]] = []
+    shared: list[dict[str, Any]] = []
     for key, row in mine[0].items():
-        if key[0] not in COMPARED or any(key not in one or one[key]["value"] != row["value"] for one in mine):
+        if any(key not in one or one[key]["value"] != row["value"] for one in mine):
             continue
         others = {one[key]["value"] for one in theirs if key in one}
-        if others and row["value"] not in others:
-            found.append({"what": key[0], "name": key[2], "failed": row["value"], "served": sorted(others)})
-    return found
+        told = {"what": key[0], "name": key[2], "failed": row["value"], "served": sorted(others)}
+        if key[0] in COMPARED and others and row["value"] not in others:
+            found.append(told)
+        if key[0] in CAUSES and row["value"] in others:
+            lines = [
+                one[key]["line_id"] for one in (*mine[:1], *theirs) if key in one and one[key]["value"] == row["value"]
+            ]
+            shared.append({**told, "evidence": [line for line in lines if line][:4]})
+    return found, shared
 
 
-def _grid_findings(grid: Sequence[Row], counter: Sequence[Row], separating: Sequence[Row]) -> list[dict[str, Any]]:
+def _grid_findings(
+    grid: Sequence[Row], counter: Sequence[Row], separating: Sequence[Row], shared: Sequence[Row]
+) -> list[dict[str, Any]]:
     failed = [cell for cell in grid if cell["crashed"]]
     found: list[dict[str, Any]] = []
     classes = sorted({one for cell in failed for one in cell["classes"]})
@@ -397,6 +412,12 @@ def _grid_findings(grid: Sequence[Row], counter: Sequence[Row], separating: Sequ
             )
             words += "."
         found.append(_finding(words, "supported", []))
+    if shared:
+        names = ", ".join(f"{one['name']} {one['failed']}" for one in shared[:4])
+        words = f"No causes by themselves, since loads that served the same size have them too: {names}."
+        found.append(
+            {**_finding(words, "contradicted", []), "against": [line for one in shared for line in one["evidence"]]}
+        )
     return found
 
 

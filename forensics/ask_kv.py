@@ -20,6 +20,9 @@ SHOWN_CHANGES = 8
 SAME = 0.001
 """Pools that differ by less are told as equal; two starts of one configuration were seen 0.24 % apart."""
 
+SAME_SIZE = 0.01
+"""Pools up to this apart were sized for the same room."""
+
 COMPILED = (
     "a cold compile cache costs about 5 % of a pool on the first start (reported for one engine, not for this box)"
 )
@@ -145,6 +148,13 @@ def _pool(ask: Ask, row: Mapping[str, Any], published: int | None, known: Mappin
             **amount("stranded", one["stranded_bytes"]),
             "evidence": one["lines"].split(),
         }
+    pool["cards"] = None
+    if seen := ask.rows("SELECT * FROM cards_at_start WHERE load_id = ?", [row["load_id"]]):
+        one = seen[0]
+        pool["cards"] = {
+            **{key: one[key] for key in ("cards", "before_id", "lost", "lost_cards")},
+            "evidence": one["lines"].split(),
+        }
     return pool
 
 
@@ -221,6 +231,22 @@ def _findings(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
         found.append(_finding(words, "supported", pool["evidence"]))
     if pool["earlier"] is not None and abs(pool["earlier"]["ratio"]) >= SAME:
         found.append(_cause(pool))
+    if (
+        (cards := pool["cards"]) is not None
+        and cards["lost"]
+        and pool["earlier"] is not None
+        and abs(pool["earlier"]["ratio"]) < SAME_SIZE
+    ):
+        found.append(
+            _finding(
+                f"Standing risk: card {cards['lost_cards']} was there when load {pool['earlier']['number']} began and "
+                f"is not now ({cards['cards']} seen), yet {name}'s pool is sized as if the cards it has were as clear "
+                "as before. What ran on the absent card may fall back to these: it fails then, or takes the pool's "
+                "room at the next start.",
+                "not established",
+                [*pool["evidence"], *cards["evidence"]],
+            )
+        )
     if (bound := pool["binding"]) is not None and bound["stranded_bytes"] >= 64 * MIB:
         found.append(
             _finding(

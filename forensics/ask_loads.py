@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .amounts import count
 from .answer import Answer, Ask, Section
 from .explain import iso
+from .refute import Looks, Refutation, every_load, looks, not_its_own, refutation_document, refute
 
 __all__ = ["loads"]
 
@@ -13,12 +18,17 @@ def loads(ask: Ask) -> Answer:
     rows = [
         row
         for row in ask.rows(
-            "SELECT loads.*, load.begun_line FROM loads JOIN load USING (load_id) ORDER BY loads.number"
+            "SELECT loads.*, load.begun_line, load.ready_line IS NOT NULL AS ready "
+            "FROM loads JOIN load USING (load_id) ORDER BY loads.number"
         )
         if ask.wants(row["load_id"])
         and ask.unit in (None, row["unit"])
         and _inside(ask, row["begun_us"], row["ended_us"])
     ]
+    # Who asks for some loads only is told whose the other lines are that a search for them would return.
+    lines = looks(ask, "life") if ask.loads is not None else []
+    every = every_load(ask) if ask.loads is not None else {}
+    sorted_lines = {row["load_id"]: refute(lines, every[row["load_id"]], every, ask.window) for row in rows if every}
     document = {
         "schema": "forensics.loads/1",
         "loads_in_window": len(rows),
@@ -28,19 +38,25 @@ def loads(ask: Ask) -> Answer:
                     key: row[key] for key in ("load_id", "number", "engine", "version", "model", "label", "unit", "pid")
                 },
                 "begun_at": iso(row["begun_us"]),
+                "ready": row["ready"],
                 "ready_at": iso(row["ready_us"]),
                 "ended_at": iso(row["ended_us"]),
                 "end_reason": row["end_reason"],
                 "loading_s": row["loading_s"],
                 "layers": row["layers"],
                 "lines": row["lines"],
+                **(
+                    {"looked_at": refutation_document(sorted_lines[row["load_id"]])}
+                    if row["load_id"] in sorted_lines
+                    else {}
+                ),
             }
             for row in rows
         ],
     }
     if not rows:
         return Answer(document, "No model load begins or shows in this evidence.", code=3)
-    ready = sum(row["ready_us"] is not None for row in rows)
+    ready = sum(row["ready"] for row in rows)
     verdict = f"{len(rows)} load{'s' if len(rows) > 1 else ''}; {ready} got ready."
     section = Section(
         "Loads",
@@ -48,7 +64,7 @@ def loads(ask: Ask) -> Answer:
         tuple(
             (
                 str(row["number"]),
-                (row["label"] or row["model"] or "unknown model").rsplit("/", 1)[-1],
+                _called(row),
                 f"{row['engine']} {row['version'] or ''}".strip(),
                 (iso(row["begun_us"]) or "no wall time").replace("T", " ")[:19],
                 "" if row["loading_s"] is None else f"{row['loading_s']:.1f}",
@@ -59,7 +75,35 @@ def loads(ask: Ask) -> Answer:
             for row in rows
         ),
     )
-    return Answer(document, verdict, sections=(section,), cited=tuple(row["begun_line"] for row in rows))
+    cited = [row["begun_line"] for row in rows]
+    if len(sorted_lines) != 1:
+        return Answer(document, verdict, sections=(section,), cited=tuple(cited))
+    (found,) = sorted_lines.values()
+    cited = list(dict.fromkeys((*cited, *found.cited())))
+    return Answer(document, verdict, sections=(section, _evidence(found, cited)), cited=tuple(cited))
+
+
+def _evidence(found: Refutation, cited: list[str]) -> Section:
+    number = {line: f"e{place}" for place, line in enumerate(cited, 1)}
+
+    def numbers(lines: Sequence[Looks]) -> str:
+        return " ".join(number[line.line_id] for line in lines[:3]) + (" …" if len(lines) > 3 else "")
+
+    rows = [
+        ("its own" if not place else "", one.what, number[one.line_id]) for place, one in enumerate(found.favouring)
+    ]
+    rows += not_its_own(found, numbers)
+    if found.ambiguous:
+        told = f"{count(len(found.ambiguous), 'line')} that several loads could have written; not used"
+        rows.append(("ambiguous", told, numbers(found.ambiguous)))
+    return Section("Evidence", ("", "", ""), tuple(rows))
+
+
+def _called(row: Mapping[str, Any]) -> str:
+    """The name of a load; where only the count of its layers is known, that count, which is no identity."""
+    if row["label"] or row["model"]:
+        return str(row["label"] or row["model"]).rsplit("/", 1)[-1]
+    return "unknown model" if row["layers"] is None else f"unknown model, {row['layers']} layers"
 
 
 def _inside(ask: Ask, begun: int | None, ended: int | None) -> bool:

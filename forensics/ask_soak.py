@@ -40,6 +40,7 @@ def soak(ask: Ask) -> Answer:
     runs = [row for row in ask.rows("SELECT * FROM soak_runs ORDER BY run") if _wanted(ask, row)]
     verdicts = ask.rows("SELECT * FROM soak_verdicts ORDER BY run, rules, measure")
     turns = ask.rows("SELECT * FROM soak_turns ORDER BY run, place")
+    cards = ask.rows("SELECT * FROM soak_cards ORDER BY run, gpu_index")
     strangers = ask.rows("SELECT count(*) AS held FROM holder_sample WHERE process_id IS NULL")[0]["held"]
     found = [
         _run(
@@ -47,6 +48,7 @@ def soak(ask: Ask) -> Answer:
             [row for row in verdicts if row["run"] == run["run"]],
             [row for row in turns if row["run"] == run["run"]],
             bool(strangers),
+            [row for row in cards if row["run"] == run["run"]],
         )
         for run in runs
     ]
@@ -59,7 +61,9 @@ def soak(ask: Ask) -> Answer:
     if not found:
         return Answer(document, "No turn log of a soak test, and no load with ten timed requests or more.", code=3)
     sections = [section for run in found for section in _sections(run)]
-    cited = tuple(dict.fromkeys(line for run in runs for line in (run["cited"] or "").split(" ") if line))
+    lines = [line for run in runs for line in (run["cited"] or "").split(" ") if line]
+    lines += [line for run in found for one in run["by_card"] for line in one["evidence"]]
+    cited = tuple(dict.fromkeys(lines))
     return Answer(document, _verdict(found[0]), NOTES[:1], tuple(sections), cited, next=_next(found))
 
 
@@ -70,7 +74,7 @@ def _wanted(ask: Ask, run: dict[str, Any]) -> bool:
 # -- the document -----------------------------------------------------------------------------------------------------
 
 
-def _run(run: dict[str, Any], verdicts: Rows, turns: Rows, strangers: bool) -> dict[str, Any]:
+def _run(run: dict[str, Any], verdicts: Rows, turns: Rows, strangers: bool, cards: Rows) -> dict[str, Any]:
     sessions = _by_session(turns)
     return {
         "run": run["run"],
@@ -95,8 +99,30 @@ def _run(run: dict[str, Any], verdicts: Rows, turns: Rows, strangers: bool) -> d
         **amount("oscillation", run["oscillation_bytes"]),
         "verdicts": _by_rules(verdicts),
         "by_session": sessions,
+        "by_card": [
+            {
+                "gpu_index": row["gpu_index"],
+                **amount("baseline", row["baseline_bytes"]),
+                **amount("highest", row["highest_bytes"]),
+                **amount("growth", row["growth_bytes"]),
+                "turns": row["turns"],
+                "evidence": row["lines"].split(),
+            }
+            for row in cards
+        ],
+        "hidden": _hidden(run, cards),
+        **amount("cards_differ", max((row["differs_bytes"] or 0 for row in cards), default=None)),
         "alternatives": _alternatives(run, sessions, strangers),
     }
+
+
+def _hidden(run: dict[str, Any], cards: Rows) -> dict[str, Any] | None:
+    """The card that grew most, where the sum over all cards grew clearly less than it."""
+    grown = [row for row in cards if row["growth_bytes"] is not None]
+    most = max(grown, key=lambda row: int(row["growth_bytes"]), default=None)
+    if most is None or run["growth_bytes"] is None or most["growth_bytes"] - run["growth_bytes"] <= FLAT_BYTES:
+        return None
+    return {"gpu_index": most["gpu_index"], **amount("growth", most["growth_bytes"]), "evidence": most["lines"].split()}
 
 
 def _by_session(turns: Rows) -> list[dict[str, Any]]:
@@ -225,6 +251,15 @@ def _sections(run: dict[str, Any]) -> list[Section]:
         held = f"{mib(run['growth_bytes'], 0)} MiB over {run['watched_turns']} turns"
         base = f"{mib(run['baseline']['bytes'], 0)} MiB at the end of session {run['baseline']['session']}"
         facts.append(("growth", f"{held}, from {base}"))
+    if run["by_card"]:
+        grown = ", ".join(f"{one['gpu_index']}: {_signed(one['growth_bytes'])}" for one in run["by_card"])
+        facts.append(("by card", grown))
+    if run["hidden"] is not None:
+        told = f"card {run['hidden']['gpu_index']} grew {mib(run['hidden']['growth_bytes'], 0)} MiB"
+        facts.append(("hidden", f"{told}; the rule sets judge the sum over the cards, in which it does not show"))
+    if run["cards_differ_bytes"] and run["cards_differ_bytes"] > FLAT_BYTES:
+        told = f"{mib(run['cards_differ_bytes'], 0)} MiB between the turn log and the log of its cards, in some turn"
+        facts.append(("differ", told))
     if run["retention"] is None:
         facts.append(("rate kept", "not measured: no turn has a rate"))
     else:
@@ -250,6 +285,12 @@ def _sections(run: dict[str, Any]) -> list[Section]:
     )
     columns = ("rules", "version", "measure", "value>", "limit>", "result")
     return [Section(title, ("", ""), tuple(facts)), Section("By each rule set", columns, rows)]
+
+
+def _signed(size: int | None) -> str:
+    if size is None:
+        return "not measured"
+    return f"{'−' if size < 0 else '+'}{mib(abs(size), 0)} MiB"
 
 
 def _limits(row: dict[str, Any]) -> str:

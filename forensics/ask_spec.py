@@ -10,7 +10,18 @@ from .amounts import count, plain
 from .answer import Answer, Ask, Section
 from .bars import sparkline
 from .explain import iso, mib
-from .refute import Looks, Refutation, Window, every_load, loads_in, looks, refutation_document, refute, window_of
+from .refute import (
+    Looks,
+    Refutation,
+    Window,
+    every_load,
+    loads_in,
+    looks,
+    not_its_own,
+    refutation_document,
+    refute,
+    window_of,
+)
 
 __all__ = ["spec"]
 
@@ -56,6 +67,8 @@ def spec(ask: Ask) -> Answer:
         "window": None if window is None else {"since": iso(window.since_us), "until": iso(window.until_us)},
         "loads_in_window": len(inside),
         "loads": [_document(one) for one in judged],
+        "models": _models(ask, judged),
+        "effects": _effects(ask, judged),
     }
     if not judged:
         return _nobody(ask, document)
@@ -230,7 +243,9 @@ def _document(one: Judged) -> dict[str, Any]:
         "acceptance_range": None
         if not totals.get("drafted")
         else [_rounded(totals["lowest"]), _rounded(totals["highest"])],
+        "acceptance_definition": "accepted / drafted: sums of counts, never a mean of rates",
         "drafts": totals.get("drafts"),
+        **_depth_used(one),
         **_mean_length(one),
         "positions": [
             {
@@ -335,6 +350,25 @@ def _mean_length(one: Judged) -> dict[str, Any]:
     }
 
 
+def _depth_used(one: Judged) -> dict[str, Any]:
+    """Whether drafts had their full depth, and the committed share of blocks of that depth, as others define it.
+
+    A draft is cut short where its probability falls below a bound, or where depth adapts.
+    """
+    drafts, drafted, accepted, depth = (
+        one.totals.get("drafts"),
+        one.totals.get("drafted"),
+        one.totals.get("accepted"),
+        one.setup["n_max"],
+    )
+    if not drafts or not drafted or not depth:
+        return {"drafting": None, "committed_per_block": None}
+    return {
+        "drafting": "full depth" if drafted == drafts * depth else "cut short",
+        "committed_per_block": _rounded((accepted + drafts) / (drafts * depth)),
+    }
+
+
 def _sample(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "at": iso(row["at_us"]),
@@ -415,6 +449,65 @@ def _findings(one: Judged) -> list[dict[str, Any]]:
         for row in one.doubts
     )
     return found
+
+
+def _models(ask: Ask, judged: Sequence[Judged]) -> list[dict[str, Any]]:
+    """Depth and range of acceptance of each model that drafted, over all of its loads."""
+    if len(judged) < 2:
+        return []
+    return [
+        {
+            **{key: row[key] for key in ("model", "identity", "loads", "samples", "accepted", "drafted")},
+            "depths": [int(one) for one in (row["depths"] or "").split()],
+            "acceptance": _rounded(row["acceptance"]),
+            "acceptance_range": [_rounded(row["lowest"]), _rounded(row["highest"])],
+        }
+        for row in ask.rows("SELECT * FROM draft_models")
+    ]
+
+
+def _effects(ask: Ask, judged: Sequence[Judged]) -> dict[str, Any] | None:
+    """Which models got faster from one load to the next, and whether those are the ones that draft."""
+    wanted = {one.load["load_id"] for one in judged}
+    rows = [
+        row
+        for row in ask.rows("SELECT * FROM speculation_effects")
+        if row["load_id"] in wanted and row["change"] is not None
+    ]
+    drafting = [row["change"] for row in rows if row["drafts"]]
+    others = [row["change"] for row in rows if row["drafts"] is False]
+    if not rows:
+        return None
+    apart = bool(drafting) and bool(others) and min(drafting) > max(others)
+    return {
+        "claim": "what got faster is what drafts",
+        "state": "not measured" if not drafting or not others else "supported" if apart else "contradicted",
+        "drafting": _range(drafting),
+        "others": _range(others),
+        "cells": [
+            {
+                **{
+                    key: row[key]
+                    for key in ("load_id", "before_id", "identity", "tokens_from", "drafts", "before_drafts")
+                },
+                "before_per_s": _rounded(row["before_per_s"]),
+                "per_s": _rounded(row["per_s"]),
+                "change": _rounded(row["change"]),
+                "requests": row["requests"],
+                "evidence": row["lines"].split(),
+            }
+            for row in rows
+        ],
+        "note": "that they go together is no proof of a cause: what else differs between the loads, diff says",
+    }
+
+
+def _range(changes: Sequence[float]) -> dict[str, Any]:
+    return {
+        "cells": len(changes),
+        "lowest": _rounded(min(changes)) if changes else None,
+        "highest": _rounded(max(changes)) if changes else None,
+    }
 
 
 # -- the screen -------------------------------------------------------------------------------------------------------
@@ -573,16 +666,7 @@ def _evidence(one: Judged, every: Mapping[str, dict[str, Any]], cited: list[str]
     contrary = (
         {"against", "nothing"} if one.active else {"for"} if one.active is False else {"for", "against", "nothing"}
     )
-    first = True
-    for owner in found.elsewhere:
-        others: dict[str, list[Looks]] = {}
-        for line in owner.lines:
-            if line.says in contrary:
-                others.setdefault(line.what if line.says != "for" else "lines that speak of drafting", []).append(line)
-        for what, some in others.items():
-            whose = f"load {owner.load['number']} ({owner.load['name']})"
-            rows.append(("not its own" if first else "", f"{whose}: {what}", numbers(some)))
-            first = False
+    rows.extend(not_its_own(found, numbers, contrary, "lines that speak of drafting"))
     if found.ambiguous:
         names = sorted(every[load_id]["number"] for line in found.ambiguous for load_id in line.candidates)
         whose = " or ".join(str(number) for number in dict.fromkeys(names))
@@ -638,6 +722,48 @@ def _next(one: Judged) -> str:
     return ""
 
 
+def _by_model(models: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
+    """Only where a model has several loads: else the table of loads says it already."""
+    if not any(one["loads"] > 1 for one in models):
+        return ()
+    return (
+        Section(
+            "By model",
+            ("model", "loads>", "depth>", "accepted>", "rate>", "lowest>", "highest>"),
+            tuple(
+                (
+                    one["identity"],
+                    str(one["loads"]),
+                    ", ".join(map(str, one["depths"])),
+                    f"{one['accepted']}/{one['drafted']}",
+                    *(_percent(value) for value in (one["acceptance"], *one["acceptance_range"])),
+                )
+                for one in models
+            ),
+        ),
+    )
+
+
+def _faster(effects: Mapping[str, Any] | None) -> tuple[Section, ...]:
+    if effects is None:
+        return ()
+    return (
+        Section(
+            "Decode rate against the load of the same model before, by size of prompt",
+            ("", "cells>", "lowest>", "highest>"),
+            tuple(
+                (words, str(told["cells"]), _change(told["lowest"]), _change(told["highest"]))
+                for words, told in (("loads that draft", effects["drafting"]), ("loads that do not", effects["others"]))
+            ),
+            note=f"{effects['claim']} — {effects['state']}; {effects['note']}",
+        ),
+    )
+
+
+def _change(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:+.1f} %".replace("-", "−")
+
+
 def _many(judged: Sequence[Judged], document: dict[str, Any], cited: list[str], code: int) -> Answer:
     active = sum(one.active is True for one in judged)
     inert = sum(one.active is False and bool(one.setup["configured"]) for one in judged)
@@ -667,7 +793,7 @@ def _many(judged: Sequence[Judged], document: dict[str, Any], cited: list[str], 
         note="Each line counts for its own load only; mean lengths include the bonus token.",
     )
     doubts = [(str(one.load["number"]), row["note"]) for one in judged for row in one.doubts]
-    sections = [section]
+    sections = [section, *_by_model(document["models"]), *_faster(document["effects"])]
     if doubts:
         sections.append(
             Section(

@@ -131,11 +131,43 @@ def _episode(
         "asked_by": who,
         "short_intervals": short,
         "requests": None if idle is None else {key: idle[key] for key in ("requests", "non_local", "pause_s")},
+        "fits": _fits(idle, loads, given, ask.extra.get("measure_s")),
         "presumed": any(load["why"] == "presumed" for load in loads),
         "remedy": _remedy(row, loads, triggers),
         "details": [_detail(load) for load in loads],
         "evidence": [load["begun_line"] for load in loads] + [one["line_id"] for one in reasons],
     }
+
+
+def _fits(
+    idle: dict[str, Any] | None, loads: Rows, given: float | None, measure_s: float | None
+) -> dict[str, Any] | None:
+    """Whether the longest time without a request holds a swap and a measurement: yes, no, or what it would need."""
+    if idle is None:
+        return None
+    known = [load["loading_s"] for load in loads if load["loading_s"] is not None]
+    swap_s = max(known, default=given)
+    left_s = None if swap_s is None else idle["pause_s"] - swap_s
+    answer = {
+        "pause_s": idle["pause_s"],
+        "swap_s": swap_s,
+        "swap_from": None if swap_s is None else "evidence" if known else "given",
+        "left_s": left_s,
+        "measurement_s": measure_s,
+    }
+    if left_s is None:
+        because = "no line says how long a load takes; --load-time says it"
+        return {**answer, "fits": None, "state": "not measured", "because": because}
+    if left_s <= 0:
+        because = f"the longest pause, {idle['pause_s']:.1f} s, is shorter than one swap of {swap_s:.1f} s"
+        return {**answer, "fits": False, "state": "contradicted", "because": because}
+    if measure_s is None:
+        because = f"a measurement of up to {left_s:.1f} s would fit; --measurement says how long yours takes"
+        return {**answer, "fits": None, "state": "not established", "because": because}
+    because = f"the longest pause, {idle['pause_s']:.1f} s, against a swap of {swap_s:.1f} s"
+    because += f" and a measurement of {measure_s:.1f} s"
+    fits = measure_s <= left_s
+    return {**answer, "fits": fits, "state": "supported" if fits else "contradicted", "because": because}
 
 
 def _detail(load: dict[str, Any]) -> dict[str, Any]:
@@ -294,6 +326,9 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
         asked = episode["requests"]
         told = f"{asked['requests']} in the span, {asked['non_local']} from other machines"
         facts.append(("requests", f"{told}; longest pause {asked['pause_s']:.1f} s"))
+        fits = episode["fits"]
+        word = {True: "yes", False: "no", None: fits["state"]}[fits["fits"]]
+        facts.append(("room", f"{word}: {fits['because']}"))
     if episode["short_intervals"]:
         short = episode["short_intervals"]
         listed = ", ".join(f"{one['interval_s']:g}" for one in short)

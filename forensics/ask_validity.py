@@ -8,7 +8,9 @@ from typing import Any
 
 from .amounts import count
 from .answer import Answer, Ask, Section
-from .explain import iso
+from .blocklist import read_blocklist
+from .compare_rates import comparability, controls, four_rates, lengths, rounded
+from .explain import Rows, iso
 from .refute import every_load, loads_in, window_of
 
 __all__ = ["validity"]
@@ -16,18 +18,17 @@ __all__ = ["validity"]
 SHOWN = 12
 """Rows of a screen's table; the document has all."""
 
-COMPARABLE = 0.10
-"""Prompts that differ by more than this in length are not the same work."""
+JUDGED = """
+    SELECT validity_rows.*, proofs.before, proofs.after, proofs.proven, proofs.lines AS idle_lines
+    FROM validity_rows LEFT JOIN idle_proofs AS proofs USING (load_id, request) ORDER BY request
+"""
 
 NO_MEASUREMENT = "not a measurement"
 
 GATES = ("load time", "length limit", "empty answer", "not on the card", "embedding model", "foreign load")
 
-NOT_MEASURED = {
-    "response counters": "no reader gives the counters of responses (load and eval durations, cached tokens), which "
-    "outrank these lines",
-    "treatment": "no line holds the characters of reasoning: a cell with reasoning on and none in it cannot be told",
-}
+DIVERGES = 0.01
+"""Rates of the log and of the answer that differ by more than this are two figures, not one rounded."""
 
 
 def validity(ask: Ask) -> Answer:
@@ -36,19 +37,23 @@ def validity(ask: Ask) -> Answer:
     every = every_load(ask)
     inside = loads_in(ask, every, window)
     wanted = [load for load in (every.values() if ask.loads is not None else inside) if ask.wants(load["load_id"])]
-    rows = _by_load(ask.rows("SELECT * FROM validity_rows ORDER BY request"))
+    rules = ask.extra.get("blocklist")
+    blocks = read_blocklist(rules) if rules is not None else []
+    rows = _by_load(
+        [
+            {
+                **row,
+                "rules": None
+                if rules is None or row["begun_us"] is None
+                else [rule.subject for rule in blocks if rule.holds(row["begun_us"])],
+            }
+            for row in ask.rows(JUDGED)
+        ]
+    )
     gates = _by_load(ask.rows("SELECT * FROM validity_gates"))
     windows = _by_load(ask.rows("SELECT * FROM validity_windows"))
     exceptions = _by_load(ask.rows("SELECT * FROM validity_exceptions"))
-    setups = _by_load(ask.rows("SELECT * FROM speculation"))
-    contexts = _by_load(
-        ask.rows(
-            """
-            SELECT load_id, arg_max(value, ordinal) FILTER (name IN ('n_ctx', 'max_model_len')) AS context
-            FROM setting_reported WHERE believed AND load_id IS NOT NULL GROUP BY load_id
-            """
-        )
-    )
+    known = controls(ask)
     loads = []
     for load in wanted:
         load_id = load["load_id"]
@@ -61,23 +66,20 @@ def validity(ask: Ask) -> Answer:
                 [gate for gate in gates.get(load_id, []) if gate["request"] in keys],
                 next(iter(windows.get(load_id, [])), None),
                 [one for one in exceptions.get(load_id, []) if window is None or window.holds(one["at_us"])],
-                {
-                    "version": load["version"],
-                    "context": next(iter(contexts.get(load_id, [])), {}).get("context"),
-                    "method": setups[load_id][0]["method"],
-                    "depth": setups[load_id][0]["n_max"],
-                },
+                known[load_id],
             )
         )
     compared = [one for one in loads if one["rows"]]
+    answers = [one for one in ask.rows("SELECT * FROM answers") if window is None or window.holds(one["at_us"])]
     document = {
         "schema": "forensics.validity/1",
         "window": None if window is None else {"since": iso(window.since_us), "until": iso(window.until_us)},
         "loads_in_window": len(inside),
         "loads": loads,
         "gates": _gates([gate for one in wanted for gate in gates.get(one["load_id"], [])], compared),
-        "comparability": _comparability(compared),
-        "not_measured": [{"what": what, "because": why} for what, why in NOT_MEASURED.items()],
+        "comparability": comparability(compared),
+        "answers": _answers(answers, compared),
+        "not_measured": _not_measured(answers, compared),
     }
     return _answer(document, wanted)
 
@@ -98,34 +100,39 @@ def _load(
     gates: Sequence[dict[str, Any]],
     windows: Mapping[str, Any] | None,
     exceptions: Sequence[dict[str, Any]],
-    controls: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> dict[str, Any]:
     valid = [row["decode_per_s"] for row in rows if row["decode_why"] is None]
     prefill = [row["prompt_per_s"] for row in rows if row["prompt_why"] is None]
-    lengths = [row["prompt_length"] for row in rows if row["prompt_length"]]
+    told = [row["prompt_length"] for row in rows if row["prompt_length"]]
     shares = [row["foreign_share"] for row in rows if row["foreign_share"] is not None]
     return {
         **{key: load[key] for key in ("load_id", "number", "engine", "version", "model", "label", "unit", "name")},
-        "controls": dict(controls),
+        "controls": {
+            **settings,
+            "cap": sorted({row["limit_tokens"] for row in rows if row["limit_tokens"]}),
+            "prompts": sorted({2 ** (length.bit_length() - 1) for length in told}),
+        },
         "rows": [_row(row) for row in rows],
         "decode": _statistic(valid),
         "prefill": _statistic(prefill),
-        "prompt_lengths": _lengths(lengths),
+        "four_rates": four_rates(rows),
+        "prompt_lengths": lengths(told),
         "concurrency": _concurrency(rows, windows),
         "foreign": {
             "is": "a gauge of what else ran, not of what it cost",
-            "lowest": _rounded(min(shares)) if shares else None,
-            "highest": _rounded(max(shares)) if shares else None,
+            "lowest": rounded(min(shares)) if shares else None,
+            "highest": rounded(max(shares)) if shares else None,
         },
         "windows": None
         if windows is None
         else {
             "count": windows["windows"],
-            "prompt_mean": _rounded(windows["prompt_mean"]),
-            "prompt_cv": _rounded(windows["prompt_cv"]),
-            "generated_mean": _rounded(windows["generated_mean"]),
-            "generated_cv": _rounded(windows["generated_cv"]),
-            "prefix_hits": _rounded(windows["prefix_hits"]),
+            "prompt_mean": rounded(windows["prompt_mean"]),
+            "prompt_cv": rounded(windows["prompt_cv"]),
+            "generated_mean": rounded(windows["generated_mean"]),
+            "generated_cv": rounded(windows["generated_cv"]),
+            "prefix_hits": rounded(windows["prefix_hits"]),
             "measurement": False,
             "because": "averages over windows of seconds are no rates of a request",
             "evidence": (windows["lines"] or "").split(),
@@ -148,26 +155,78 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "at": iso(row["begun_us"]),
         "task": row["task"],
-        "decode_per_s": _rounded(row["decode_per_s"]),
+        "decode_per_s": rounded(row["decode_per_s"]),
         "decode_tokens": row["decode_tokens"],
-        "acceptance": _rounded(row["acceptance"]),
+        "acceptance": rounded(row["acceptance"]),
         "speculates": None if row["acceptance"] is None and not row["plain"] else not row["plain"],
         "decode_is_measurement": row["decode_why"] is None,
         "decode_why": (row["decode_why"] or "").split("; ") if row["decode_why"] else [],
-        "prompt_per_s": _rounded(row["prompt_per_s"]),
+        "prompt_per_s": rounded(row["prompt_per_s"]),
         "prompt_tokens": row["prompt_tokens"],
         "prompt_length": row["prompt_length"],
         "cached_tokens": row["cached_tokens"],
         "prompt_is_measurement": row["prompt_why"] is None,
         "prompt_why": (row["prompt_why"] or "").split("; ") if row["prompt_why"] else [],
         "others": row["others"],
-        "foreign_share": _rounded(row["foreign_share"]),
+        "foreign_share": rounded(row["foreign_share"]),
+        "counters": "log" if row["answer"] is None else "answer",
+        "log_decode_per_s": rounded(row["log_decode_per_s"]),
+        "log_prompt_per_s": rounded(row["log_prompt_per_s"]),
+        "divergence": rounded(row["divergence"]),
+        "reasoning": row["reasoning"],
+        "wall_per_s": rounded(row["wall_per_s"]),
+        "idle": {
+            "before": row["before"],
+            "after": row["after"],
+            "proven": row["proven"],
+            "evidence": (row["idle_lines"] or "").split(),
+        },
+        "rules": row["rules"],
         "evidence": row["lines"].split(),
     }
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(float(value), 6)
+def _answers(answers: Rows, loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The answers with counters: how many are a logged request's, and the rates of those that are none's."""
+    strays = [one for one in answers if one["load_id"] is None]
+    rows = [row for load in loads for row in load["rows"] if row["counters"] == "answer"]
+    return {
+        "count": len(answers),
+        "matched": len(rows),
+        "diverging": sum((row["divergence"] or 0) > DIVERGES for row in rows),
+        "largest_divergence": max((row["divergence"] for row in rows if row["divergence"] is not None), default=None),
+        "without_request": [
+            {
+                "at": iso(one["at_us"]),
+                "model": one["model"],
+                "decode_per_s": rounded(one["decode_per_s"]),
+                "decode_tokens": one["decode_tokens"],
+                "prompt_per_s": rounded(one["prompt_per_s"]),
+                "load_s": rounded(one["load_s"]),
+                "evidence": [one["line_id"]],
+            }
+            for one in strays
+        ],
+    }
+
+
+def _not_measured(answers: Rows, loads: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What no input tells, and what would."""
+    found = {}
+    if not any(row["counters"] == "answer" for load in loads for row in load["rows"]):
+        found["response counters"] = (
+            "no answer among the inputs is one of these requests: counters of answers (load and eval durations, "
+            "cached tokens) outrank these lines"
+            if answers
+            else "no answers among the inputs: their counters (load and eval durations, cached tokens) outrank "
+            "these lines"
+        )
+    if not any(row["reasoning"] for load in loads for row in load["rows"]):
+        found["treatment"] = (
+            "no input says which requests asked for reasoning, and how many characters of it came: whether a cell with "
+            "reasoning on had any cannot be told"
+        )
+    return [{"what": what, "because": why} for what, why in found.items()]
 
 
 def _statistic(values: Sequence[float]) -> dict[str, Any]:
@@ -175,22 +234,10 @@ def _statistic(values: Sequence[float]) -> dict[str, Any]:
     return {
         "n": len(values),
         "statistic": f"median of {len(values)}" if values else None,
-        "median": _rounded(median(values)) if values else None,
-        "mean": _rounded(fmean(values)) if values else None,
-        "spread": _rounded(max(values) - min(values)) if len(values) > 1 else None,
-        "cv": _rounded(stdev(values) / fmean(values)) if len(values) > 2 and fmean(values) else None,
-    }
-
-
-def _lengths(lengths: Sequence[int]) -> dict[str, Any] | None:
-    if not lengths:
-        return None
-    difference = max(lengths) / min(lengths) - 1
-    return {
-        "shortest": min(lengths),
-        "longest": max(lengths),
-        "difference": _rounded(difference),
-        "comparable": difference <= COMPARABLE,
+        "median": rounded(median(values)) if values else None,
+        "mean": rounded(fmean(values)) if values else None,
+        "spread": rounded(max(values) - min(values)) if len(values) > 1 else None,
+        "cv": rounded(stdev(values) / fmean(values)) if len(values) > 2 and fmean(values) else None,
     }
 
 
@@ -236,24 +283,6 @@ def _gates(gates: Sequence[Mapping[str, Any]], rows: Sequence[Any]) -> list[dict
             }
         )
     return found
-
-
-def _comparability(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What differs between the loads whose rates stand beside each other."""
-    lengths = [row["prompt_length"] for load in loads for row in load["rows"] if row["prompt_length"]]
-    differences = []
-    if len(loads) > 1:
-        for name in ("version", "context", "method", "depth"):
-            values = {str(load["controls"][name]) for load in loads}
-            if len(values) > 1:
-                differences.append({"what": name, "values": sorted(values)})
-        if len({load["engine"] for load in loads}) > 1:
-            differences.append({"what": "engine", "values": sorted({load["engine"] for load in loads})})
-    return {
-        "prompt_lengths": _lengths(lengths),
-        "differences": differences,
-        "one_knob": len(differences) <= 1 if len(loads) > 1 else None,
-    }
 
 
 # -- the screen -------------------------------------------------------------------------------------------------------
@@ -408,11 +437,50 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
         for load in document["loads"]
         if len(load["rows"]) > 1 and load["concurrency"]["claim"] == "not measured"
     )
+    told = document["answers"]
+    if told["matched"]:
+        most = told["largest_divergence"]
+        fitting = count(told["matched"], "answer").capitalize()
+        text = f"{fitting} with the server's own counters, taken instead of the log's"
+        notes.append(text + ("." if most is None else f"; the log differs by {100 * most:.1f} % at most."))
+    if told["without_request"]:
+        strays = len(told["without_request"])
+        verb = "fits" if strays == 1 else "fit"
+        notes.append(f"{count(strays, 'answer').capitalize()} {verb} no logged request, or several: not used.")
+    notes.extend(
+        _against(one, other) for one in document["comparability"]["baselines"] for other in one["not_baselines"][:1]
+    )
+    under: dict[tuple[str, ...], int] = {}
+    for load in document["loads"]:
+        for row in load["rows"]:
+            if row["rules"] is not None:
+                under[tuple(row["rules"])] = under.get(tuple(row["rules"]), 0) + 1
+    if len(under) > 1:
+        parts = ", ".join(f"{number} under {' and '.join(rules) or 'no rule'}" for rules, number in under.items())
+        notes.append(f"Measured under different rules of what is blocked: {parts}. Compare within one of them.")
+    for load in document["loads"]:
+        asked = [row for row in load["rows"] if row["reasoning"]]
+        missed = sum(row["reasoning"] == "not treated" for row in asked)
+        if missed:
+            notes.append(
+                f"Load {load['number']}: {missed} of {len(asked)} requests with reasoning on got no character "
+                "of it: not treated, and nothing about reasoning follows from them."
+            )
     for load in document["loads"]:
         for one in load["exceptions"][:3]:
             task = "" if one["task"] is None else f" task {one['task']}"
             notes.append(f"Load {load['number']}{task} {one['what']}: {one['why']}.")
     return notes
+
+
+def _against(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Which load a rate is to be held against, and which not."""
+    near, far = (", ".join(names) or "nothing" for names in (one["differs"], other["differs"]))
+    changes = (f"{100 * share:+.1f} %".replace("-", "−") for share in (one["change"], other["change"]))
+    return (
+        f"Load {one['number']} is to be held against load {one['baseline_number']} ({next(changes)}; differs: {near}), "
+        f"not against load {other['number']} ({next(changes)}; differs: {far})."
+    )
 
 
 def _next(document: Mapping[str, Any]) -> str:

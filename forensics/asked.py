@@ -36,9 +36,17 @@ QUESTIONS: dict[str, tuple[Question, str]] = {
 }
 
 OPTIONS: dict[str, tuple[Option, ...]] = {
-    "swaps": (Option("load_s", float, "--load-time", "Seconds that a load is known to take, where the log has none."),),
+    "swaps": (
+        Option("load_s", float, "--load-time", "Seconds that a load is known to take, where the log has none."),
+        Option(
+            "measure_s", float, "--measurement", "Seconds that a measurement takes: does it fit a pause, with a swap?"
+        ),
+    ),
     "timeline": (Option("perfetto", Path, "--perfetto", "Write the timeline here, for ui.perfetto.dev."),),
     "traffic": (Option("blocklist", Path, "--blocklist", "Blocked addresses, one a line: ADDRESS SINCE [UNTIL]."),),
+    "validity": (
+        Option("blocklist", Path, "--blocklist", "Blocked addresses: rows under different rules are marked."),
+    ),
     "kv": (Option("published", int, "--published", "Tokens that an application was told of the pool."),),
 }
 """Options that a question has beside those of all; they come to it in `Ask.extra`."""

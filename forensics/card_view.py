@@ -92,6 +92,9 @@ def card_view(document: Document, load: Document, device: Document, aliases: Ali
     places = max((row.amount[::-1].find(".") for row in rows), default=0)
     if held.unexplained is not None and held.measured is not None:
         evidence = aliases.of(texts(device, "evidence"), limit=2)
+        notes = [signed_span(bounds(device, "unexplained"))]
+        if growth := size(device, "growth"):
+            notes.append(f"{mib(growth, 0)} since ready")
         rows.append(
             Row(
                 Fill.UNEXPLAINED,
@@ -100,12 +103,10 @@ def card_view(document: Document, load: Document, device: Document, aliases: Ali
                 mib(held.unexplained, max(places, 0)),
                 "",
                 evidence,
-                signed_span(bounds(device, "unexplained")),
+                ", ".join(filter(None, notes)),
                 tuple(texts(device, "measured_evidence")),
             )
         )
-        if growth := size(device, "growth"):
-            rows.append(Row(None, "of it grown", "", mib(growth, 0), "measured", "", "since ready"))
     total = size(card, "total") or size(device, "total")
     gpu = label(device, "gpu_index") or label(card, "gpu_index")
     title = (

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from . import __version__
 from .catalogue import Catalogue
+from .errors import FaultError
+from .invariants import faults, measurement_breaks, ownership_breaks
 from .lives import content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import (
@@ -27,7 +29,7 @@ from .records import (
     read_inputs,
 )
 from .regexes import PATIENCE_S
-from .scan import Found, ScanCounts, Scanner
+from .scan import Found, ScanCounts, Scanner, Unread
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
 from .spool import Spool
@@ -35,7 +37,7 @@ from .tables import line_id, line_tables
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
 
-__all__ = ["Evidence", "read_evidence", "store"]
+__all__ = ["Evidence", "hold", "read_evidence", "store"]
 
 
 YEARLESS = frozenset({"journal-short"})
@@ -132,7 +134,23 @@ def read_evidence(
     evidence.joins = join_processes(evidence.telemetry, processes, catalogue)
     anchor(processes, evidence.telemetry, catalogue, evidence.joins)
     evidence.measured = measure(evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue)
+    hold(evidence)
     return evidence
+
+
+def hold(evidence: Evidence) -> None:
+    """Hold owners, ledgers and measurements against what must be true of them.
+
+    Raises:
+        FaultError: One is wrong.
+    """
+    loads, joins = evidence.ownership.loads, evidence.joins
+    found = [
+        *ownership_breaks(evidence.ownership),
+        *measurement_breaks(loads, evidence.telemetry, joins, evidence.measured, evidence.catalogue),
+    ]
+    if found:
+        raise FaultError(faults(found))
 
 
 def _copies(sources: Sequence[Source]) -> set[str]:
@@ -179,6 +197,8 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
     ]
+    newest = {one.name: one.newest for one in evidence.catalogue.programs if one.newest}
+    rows["about"].extend({"name": f"newest {name}", "value": build} for name, build in newest.items())
     roots = {source.name: source.digest.root for source in evidence.sources}
     for place, source in enumerate(evidence.sources):
         rows["source"].append(
@@ -218,6 +238,12 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "missed": counts.missed,
                 "sized": counts.sized,
                 "sized_read": counts.sized_read,
+                "placed": counts.placed,
+                "placed_read": counts.placed_read,
+                "sampled": counts.sampled,
+                "tokens": counts.tokens,
+                "tokens_read": counts.tokens_read,
+                "unread_dropped": counts.unread_dropped,
                 "carried": counts.carried,
             }
         )
@@ -227,6 +253,8 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "source_id": name,
                 "offset": one.offset,
                 "length": one.length,
+                "what": one.what,
+                **_component(one, counts),
                 "template": re.sub(r"\d+", "#", one.text),
                 "text": one.text,
             }
@@ -244,6 +272,14 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     _telemetry_rows(rows, evidence)
     _capture_rows(rows, evidence)
     return rows
+
+
+def _component(unread: Unread, counts: ScanCounts) -> dict[str, str | None]:
+    """The program that most lines of the source are of, among those that have such a component."""
+    known = max(unread.components, key=lambda one: counts.programs[one[0]], default=None)
+    if known is None or not counts.programs[known[0]]:
+        return {"program": None, "component": None}
+    return {"program": known[0], "component": known[1]}
 
 
 def _capture_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence) -> None:
@@ -277,6 +313,7 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                 "unit": stream.unit,
                 "pid": process.pid if process.pid is not None else (pids.pop() if len(pids) == 1 else None),
                 "label": process.label or process.tag,
+                "parent_id": process.parent.process_id if process.parent else None,
                 "begun_us": process.first.time_us,
                 "ended_us": process.ended.time_us if process.ended else None,
                 "arguments": " ".join(process.arguments) or None,

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -44,13 +46,13 @@ PER = frozenset({"load", "context", "part"})
 REASONS = frozenset("exit sleep killed crashed failed evicted stopped superseded aborted log_ends unknown".split())
 
 EFFECTS: dict[str, frozenset[str]] = {
-    "carrier": frozenset({"close", "reopens", "hint", "plain"}),
+    "carrier": frozenset({"head", "close", "again", "hint", "plain"}),
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
-    "implies_load": frozenset({"phase", "again_s"}),
+    "implies_load": frozenset({"phase", "again_s", "first"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
-    "phase": frozenset({"to", "from", "map"}),
+    "phase": frozenset({"to", "from", "map", "after"}),
     "part": frozenset({"to", "from", "map"}),
     "context": frozenset(),
     "block": frozenset(),
@@ -78,6 +80,21 @@ class Prefix:
     present: bool = False
     who: str | None = None
     device: str | None = None
+    site: str | None = None
+
+    @property
+    def component(self) -> str | None:
+        """The part of its program that a line is of: what the prefix names, or how the message begins."""
+        if self.site is not None:
+            return self.site
+        found = COMPONENT.match(self.message)
+        return None if found is None else " ".join((found["file"] or found["name"]).split())
+
+
+COMPONENT = re.compile(
+    r"(?:level=\w+ source=(?P<file>[\w.]+):\d+ |(?P<name>(?:[a-z]+ +)?~?\w*[A-Za-z]_\w+(?:\(\))?)(?=: | \|))"
+)
+"""How programs name the part that speaks: a function with an underscore, perhaps behind a short area, or a file."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +103,12 @@ class Envelope:
 
     message: str
     when: str
-    value: str
+    value: str | None
     clock: str | None
     level: str | None
     levels: Mapping[str, str]
+    tag: str | None = None
+    who: str | None = None
 
     def open(self, text: str) -> Prefix | None:
         """Read one object, or None when the text is not a line in this form."""
@@ -99,7 +118,9 @@ class Envelope:
             found = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        if not isinstance(found, dict) or found.get(self.when) != self.value:
+        if not isinstance(found, dict) or self.when not in found:
+            return None
+        if self.value is not None and found[self.when] != self.value:
             return None
         message = found.get(self.message)
         if not isinstance(message, str):
@@ -109,6 +130,8 @@ class Envelope:
             message=message.encode(errors="replace").decode().removesuffix("\n"),  # half a surrogate pair is no text
             clock=(str(clock),) if isinstance(clock, int) else None,
             level=self.levels.get(str(found.get(self.level))) if self.level else None,
+            tag=str(found[self.tag]) if self.tag in found else None,
+            who=str(found[self.who]) if self.who in found else None,
             present=True,
         )
 
@@ -128,6 +151,7 @@ class Grammar:
     children: str | None
     spawned: bool
     tag_is: str
+    sole: frozenset[str]
     envelope: Envelope | None = None
 
     def split(self, line: str) -> Prefix | None:
@@ -141,7 +165,7 @@ class Grammar:
             relayed = self.split(opened.message)
             if relayed is not None and relayed.tag is not None:
                 return relayed
-        return replace(opened, tag=prefix.tag)
+        return replace(opened, tag=opened.tag if prefix.tag is None else prefix.tag)
 
     def _prefix(self, line: str) -> Prefix | None:
         found = self.regex.match(line)
@@ -158,6 +182,7 @@ class Grammar:
             present=bool(clock or level),
             who=groups.get(self.who) if self.who else None,
             device=groups.get(self.device) if self.device else None,
+            site=groups.get("site"),
         )
 
 
@@ -189,8 +214,12 @@ class Pattern:
     from_record: Mapping[str, str]
     keys: frozenset[str]
     effects: Mapping[str, Mapping[str, Any]]
+    head: Regex | None
+    """Of a carrier: what stands before its text, also where the text seems to close at once."""
     closes: Regex | None
     """Of a carrier: the line that ends its text."""
+    again: Regex | None
+    """Of a carrier: a line that is printed once for each text, so that another shows that the text had not ended."""
     hints: Regex | None
     """Of a carrier: an earlier line that shows its text to have several lines."""
     denies: Regex | None
@@ -271,12 +300,12 @@ def convert(text: str, target: Field, unit: str | None, places: int = 0) -> tupl
             raise ValueError(f"not a unit: {unit!r}")
         value, bound = to_base(text, unit, places)
         if target.type is int:
-            return _fitting(unwrap(round_bytes(value))), round_bytes(bound)
-        return float(value), 0
+            return _kept(unwrap(round_bytes(value))), round_bytes(bound)
+        return _finite(float(value)), 0
     if target.type is int:
-        return _fitting(int(text.replace(",", ""))), 0
+        return _kept(int(text.replace(",", ""))), 0
     if target.type is float:
-        return float(text.replace(",", "")), 0
+        return _finite(float(text.replace(",", ""))), 0
     if target.type is bool:
         return text.lower() in {"1", "true", "yes", "on", "enabled"}, 0
     if issubclass(target.type, Kind):
@@ -284,11 +313,17 @@ def convert(text: str, target: Field, unit: str | None, places: int = 0) -> tupl
     return text, 0
 
 
-def _fitting(number: int) -> int:
-    """A whole number that a table can hold: a forged line may print any."""
-    if not -(2**63) <= number < 2**63:
-        raise ValueError(f"too large: {number}")
-    return number
+def _kept(value: int) -> int:
+    """A whole number that the tables can hold; a line with a greater one is not what it looks like."""
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"beyond 64 bits: {value}")
+    return value
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("beyond what a number can be")
+    return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,6 +343,12 @@ class Program:
     writers: tuple[str, ...]
     probes: tuple[Mapping[str, Any], ...]
     raw: Mapping[str, Any] = field(repr=False, default_factory=dict)
+
+    @cached_property
+    def components(self) -> frozenset[str]:
+        """The parts of the program whose wordings the catalogue knows."""
+        prefixes = (self.grammar.split(sample["line"]) for one in self.patterns for sample in one.samples)
+        return frozenset(one.component for one in prefixes if one is not None and one.component is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,7 +381,12 @@ class Catalogue:
         every = [
             *(one.grammar.regex for one in self.programs),
             *(one.regex for one in self.patterns),
-            *(kept for one in self.patterns for kept in (one.closes, one.hints, one.denies) if kept is not None),
+            *(
+                kept
+                for one in self.patterns
+                for kept in (one.head, one.closes, one.again, one.hints, one.denies)
+                if kept is not None
+            ),
             *(name for one in self.programs for name in one.process_names),
         ]
         return [one for one in every if one.slow]
@@ -510,7 +556,7 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
     regex = Regex(f"{file}: grammar", raw.get("regex", r"(?s)^(?P<message>.*)$"), bounded=bounded)
     if "message" not in regex.groups:
         raise CatalogueError(f"{file}: grammar: the regex needs a group 'message': what is left of the line")
-    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned"}
+    known = {"regex", "tag", "members", "supervises", "clock", "tag_is", "json", "who", "children", "spawned", "sole"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Grammar(
@@ -525,6 +571,7 @@ def _grammar(file: str, raw: Mapping[str, Any], *, bounded: bool) -> Grammar:
         children=raw.get("children"),
         spawned=bool(raw.get("spawned", False)),
         tag_is=raw.get("tag_is", "child"),
+        sole=frozenset(raw.get("sole", ())),
         envelope=_envelope(file, raw["json"]) if "json" in raw else None,
     )
 
@@ -544,19 +591,21 @@ def _probes(file: str, raw: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, A
 
 
 def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
-    for needed in ("message", "when", "is"):
+    for needed in ("message", "when"):
         if needed not in raw:
             raise CatalogueError(f"{file}: grammar: json: the key {needed!r} is missing")
-    known = {"message", "when", "is", "clock", "level", "levels"}
+    known = {"message", "when", "is", "clock", "level", "levels", "tag", "who"}
     if unknown := sorted(set(raw) - known):
         raise CatalogueError(f"{file}: grammar: json: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
     return Envelope(
         message=raw["message"],
         when=raw["when"],
-        value=raw["is"],
+        value=raw.get("is"),
         clock=raw.get("clock"),
         level=raw.get("level"),
         levels=raw.get("levels", {}),
+        tag=raw.get("tag"),
+        who=raw.get("who"),
     )
 
 
@@ -629,7 +678,9 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         if not one.optional and one.name not in given and not _has_default(event, one.name):
             raise CatalogueError(f"{where}: {event_name} needs {one.name!r}: give a group or a constant for it")
     effects = {key: _effect(where, key, value) for key, value in raw.get("effect", {}).items()}
-    closes, hints, denies = (_of_carrier(where, effects, key, bounded) for key in ("close", "hint", "plain"))
+    head, closes, again, hints, denies = (
+        _of_carrier(where, effects, key, bounded) for key in ("head", "close", "again", "hint", "plain")
+    )
     if "item" in effects and not raw.get("regex", "").replace("(?x)", "").lstrip().startswith("^"):
         raise CatalogueError(f"{where}: an allocation must be anchored with ^ at the start of the message")
     samples = tuple(raw.get("sample", ()))
@@ -657,7 +708,9 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         from_record=from_record,
         keys=keys,
         effects=effects,
+        head=head,
         closes=closes,
+        again=again,
         hints=hints,
         denies=denies,
         possible_in=frozenset(raw.get("possible_in", ())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
+from dataclasses import replace
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,9 @@ from rich.console import Console
 from . import __version__, cmd_capture, cmd_case, cmd_formats, cmd_trust
 from .answer import Ask, Option, Question
 from .asked import OPTIONS, QUESTIONS
+from .assertions import check_assertions, is_assertions, load_assertions
 from .catalogue import load_catalogue
+from .check_formats import CheckFormat, render_outcomes
 from .cmd_options import (
     Around,
     CaseFile,
@@ -35,9 +37,10 @@ from .diff import diff, pick
 from .errors import ForensicsError, UsageError
 from .explain import document, exit_code
 from .opened import chosen_loads, known_unit, parse_time, parse_window
+from .outcome import Outcome, exit_code_of
 from .printing import At, Format, Output, SelfReport, parse_moment, parse_self_report, print_answer
 from .provenance import Asked, provenance
-from .regress import as_document, as_text, check_case, find_cases
+from .regress import check_case, find_cases
 from .report import render_table
 from .report_json import render_json
 from .report_markdown import render_markdown
@@ -155,26 +158,37 @@ for _name, (_question, _summary) in QUESTIONS.items():
     _register(_name, _question, _summary, OPTIONS.get(_name, ()))
 
 
-class CheckFormat(StrEnum):
-    """How the outcome of `check` is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 @app.command("check")
 def check(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Cases, or folders of cases; fixtures without it.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH]...", help="Cases, folders of cases, and TOML files of assertions; fixtures without it."
+        ),
     ] = None,
-    update: Annotated[bool, typer.Option("--update", help="Write what comes out over what is kept.")] = False,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", help="What to hold assertions against, in place of their inputs.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", help="A case or a folder that assertions compare with.")
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Write what comes out of cases over what is kept.")] = False,
     output: Annotated[CheckFormat, typer.Option("--format", help="How to print the outcome.")] = CheckFormat.TEXT,
 ) -> None:
-    """Run recorded cases again: their rows, screens and stated values must be what is kept beside them."""
+    """Check assertions about your own logs, or that recorded cases give what is kept beside them."""
     catalogue = load_catalogue()
-    outcomes = [check_case(case, catalogue, update=update) for case in find_cases(paths or [Path("fixtures")])]
-    typer.echo(render_json(as_document(outcomes)) if output is CheckFormat.JSON else as_text(outcomes))
-    raise typer.Exit(int(any(one.failures for one in outcomes)))
+    outcomes: list[Outcome] = []
+    for path in paths or [Path("fixtures")]:
+        if is_assertions(path):
+            asserted = load_assertions(path)
+            asserted = replace(
+                asserted, inputs=tuple(inputs or asserted.inputs), baseline=baseline or asserted.baseline
+            )
+            outcomes += check_assertions(asserted, catalogue)
+        else:
+            outcomes += [check_case(case, catalogue, update=update) for case in find_cases([path])]
+    typer.echo(render_outcomes(outcomes, output))
+    raise typer.Exit(exit_code_of(outcomes))
 
 
 @app.command("diff")

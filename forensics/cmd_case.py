@@ -15,7 +15,7 @@ from .errors import ForensicsError, QuestionError, UsageError
 from .ingest import Ingested, ingest, signature
 from .opened import parse_zone, problems, user_patterns
 from .progress import progress
-from .query import Limits, Result, lock, run_query
+from .query import Limits, Result, bounded_memory, lock, run_query
 from .query_print import print_result
 from .question import load_questions
 from .report_json import render_json
@@ -141,7 +141,9 @@ def query_command(
     opened = open_evidence(inputs, case, tz=tz, patterns=patterns, quiet=quiet)
     limits = Limits(rows, seconds, memory << 20)
     lock(opened.connection, limits)
-    print_result(run_query(opened, query, limits), output.value)
+    with bounded_memory(limits):
+        result = run_query(opened, query, limits)
+    print_result(result, output.value)
 
 
 def shell_command(
@@ -160,7 +162,8 @@ def shell_command(
     lock(opened.connection, limits)
 
     def ask(text: str) -> Result:
-        return run_query(opened, text, limits)
+        with bounded_memory(limits):
+            return run_query(opened, text, limits)
 
     run_shell(ask, opened.questions)
 

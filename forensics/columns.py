@@ -153,7 +153,7 @@ def is_plain(pattern: Pattern, program: Program) -> bool:
     return (
         pattern.event in PLAIN_EVENTS
         and not pattern.effects.keys() - {"phase"}
-        and (not phase or phase.get("to") == "serve")
+        and (not phase or phase == {"to": "serve"})
         and pattern.role == "child"
         and not program.grammar.supervises
         and not (pattern.unit_groups or pattern.sums or pattern.from_record)
@@ -279,6 +279,9 @@ def _whole(texts: pa.Array) -> pa.Array:
 
 def _shifted(shift: str) -> Callable[[pa.Array], pa.Array]:
     def read(texts: pa.Array) -> pa.Array:
-        return pc.cast(pc.binary_join_element_wise(texts, shift, "") if shift else texts, pa.float64())
+        values = pc.cast(pc.binary_join_element_wise(texts, shift, "") if shift else texts, pa.float64())
+        if pc.any(pc.is_inf(values)).as_py():
+            raise pa.ArrowInvalid("beyond what a number can be")
+        return values
 
     return read

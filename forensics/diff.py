@@ -28,6 +28,7 @@ ORDER = (
     "model",
     "pool",
     "layers",
+    "notice",
     "speculation",
     "cache",
     "device",
@@ -52,10 +53,14 @@ def pick(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> str:
     Raises:
         UsageError: No load, or more than one, is meant.
     """
-    loads = fetch(connection, "SELECT load_id, number, model, label, unit, ready_us FROM loads ORDER BY number")
+    loads = fetch(
+        connection,
+        "SELECT load_id, number, loads.model, loads.label, unit, ready_line IS NOT NULL AS ready "
+        "FROM loads JOIN load USING (load_id, number) ORDER BY number",
+    )
     known = ", ".join(f"{row['number']} ({row['model'] or 'unknown model'})" for row in loads) or "none"
     if wanted is None:
-        ready = [row for row in loads if row["ready_us"] is not None] or loads
+        ready = [row for row in loads if row["ready"]] or loads
         if not ready:
             raise UsageError("no model load shows in this evidence")
         return str(ready[-1]["load_id"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -28,6 +27,9 @@ __all__ = [
 Document = Mapping[str, Any]
 
 PLAIN_NAME = re.compile(r"[\w.:/@+-]+")
+
+BEYOND = 1e300
+"""No amount, time or share: what is as great leaves the range of numbers when it is multiplied."""
 
 LONGEST_NAME = 60
 """Characters of a name in prose; JSON has all of it."""
@@ -62,10 +64,10 @@ def texts(node: Document, key: str) -> list[str]:
 
 
 def number(value: object) -> float | None:
-    """A finite number, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    """A number with which can be reckoned, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value
+    return value if abs(value) < BEYOND else None
 
 
 def size(node: Document, name: str = "") -> int | None:

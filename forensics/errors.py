@@ -5,12 +5,13 @@ ForensicsError
 ├── CaseError        a case file that is not ours, is damaged, or is of another version
 ├── CatalogueError   a pattern file that must not be used as it is
 ├── QuestionError    a question file whose header lies, or SQL that is not allowed
+├── FaultError       a result that contradicts itself: a fault of this program, or a case that was changed
 └── UsageError       a request that cannot be carried out as asked
 """
 
 from __future__ import annotations
 
-__all__ = ["CaseError", "CatalogueError", "ForensicsError", "InputError", "QuestionError", "UsageError"]
+__all__ = ["CaseError", "CatalogueError", "FaultError", "ForensicsError", "InputError", "QuestionError", "UsageError"]
 
 
 class ForensicsError(Exception):
@@ -31,6 +32,10 @@ class CatalogueError(ForensicsError):
 
 class QuestionError(ForensicsError):
     """A question is wrong or its SQL may not run."""
+
+
+class FaultError(ForensicsError):
+    """What was found contradicts itself, so nothing of it is shown."""
 
 
 class UsageError(ForensicsError):

@@ -97,6 +97,8 @@ class SettingReported(Event):
     table: ClassVar[str] = "setting_reported"
     name: Annotated[str, "Name as the program prints it."]
     value: Annotated[str, "Value as printed."]
+    detail: Annotated[str | None, "What else the line says of it."] = None
+    size_bytes: Annotated[int | None, "The value in bytes, where it is a size: never memory that is held."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +112,8 @@ class DeviceSeen(Event):
     uuid: Annotated[str | None, "UUID, if printed: as good a key."] = None
     total_bytes: Annotated[int | None, "Memory in all."] = None
     free_bytes: Annotated[int | None, "Memory free at that moment, without the process's own context."] = None
+    used_bytes: Annotated[int | None, "Memory in use at that moment, everybody's."] = None
+    overhead_bytes: Annotated[int | None, "What the program keeps free of it for others."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +142,8 @@ class LoadReady(Event):
     table: ClassVar[str] = "load_ready"
     seconds_s: Annotated[float | None, "How long it took, if printed."] = None
     port: Annotated[int | None, "Port it listens on, if printed."] = None
+    slots: Annotated[int | None, "Requests it can serve at once."] = None
+    slot_tokens: Annotated[int | None, "Tokens that one of them can have."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +156,7 @@ class LoadEnded(Event):
     status: Annotated[int | None, "Exit status."] = None
     port: Annotated[int | None, "Port named by the line."] = None
     pid: Annotated[int | None, "Process id named by the line."] = None
+    seconds_s: Annotated[float | None, "How long it was given to end by itself."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +179,9 @@ class BufferAllocated(Event):
     kind: Annotated[Kind, "What the amount holds."]
     size_bytes: Annotated[int, "Size; the log rounds it."]
     device: Annotated[str | None, "Device as logged; none when the line's writer implies it."] = None
+    tokens: Annotated[
+        int | None, "Tokens that a cache of this size holds, if the line says: the engine's, not a rank's."
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +194,8 @@ class MemoryEstimated(Event):
     kind: Annotated[Kind | None, "Kind of item it would become, if it is one kind."] = None
     device: Annotated[str | None, "Device, if it is for one."] = None
     available_bytes: Annotated[int | None, "What the program held against it."] = None
+    total_bytes: Annotated[int | None, "Device memory in all."] = None
+    target_bytes: Annotated[int | None, "What the program wants to leave free."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,6 +322,7 @@ class DraftAccepted(Event):
     scope: Annotated[str, "What the counts cover: request, interval or load (cumulative)."] = "request"
     method: Annotated[str | None, "Method named by the line."] = None
     drafts: Annotated[int | None, "Verification steps."] = None
+    drafts_accepted: Annotated[int | None, "Those of which anything was accepted: no rate of tokens."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,6 +348,7 @@ class RequestMoved(Event):
     task: Annotated[int | None, "Task."] = None
     tokens: Annotated[int | None, "Tokens held or asked for."] = None
     cached: Annotated[int | None, "Tokens taken from a cache."] = None
+    slot_tokens: Annotated[int | None, "Tokens that its slot can have."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -418,6 +432,8 @@ class SchedulerDecided(Event):
     reason: Annotated[str | None, "Reason in the line's words."] = None
     device: Annotated[str | None, "Device that the line is about, as printed."] = None
     seconds_s: Annotated[float | None, "How long it waited, or will."] = None
+    total_bytes: Annotated[int | None, "Memory of the device in all."] = None
+    detail: Annotated[str | None, "The line's own figures, as printed."] = None
 
 
 # -- failures -------------------------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ from typing import Any
 import duckdb
 
 from .catalogue import Catalogue
+from .errors import FaultError
 from .failures import explain_failure
 from .gap import explain_gap
+from .invariants import faults
 from .missing import next_step, whats_missing
 from .setaside import set_aside
 from .units import MIB
@@ -66,9 +68,18 @@ def document(
 
     Returns:
         The document, ready for any renderer.
+
+    Raises:
+        FaultError: The case contradicts itself.
     """
     cited: set[str] = set()
-    loads = fetch(connection, "SELECT * FROM loads ORDER BY number")
+    wrong = fetch(connection, "SELECT * FROM ledger_faults")
+    if wrong:
+        raise FaultError(faults([f"{one['what']}: load {one['load_id']}, line {one['line_id']}" for one in wrong]))
+    loads = fetch(
+        connection,
+        "SELECT loads.*, ready_line IS NOT NULL AS ready FROM loads JOIN load USING (load_id) ORDER BY loads.number",
+    )
     wanted = [load for load in loads if only is None or load["load_id"] in only]
     answers = [_load(connection, load, moment, cited) for load in wanted]
     if self_report is not None and answers:
@@ -109,7 +120,7 @@ def _load(
 ) -> dict[str, Any]:
     load_id = load["load_id"]
     failure = explain_failure(connection, load, cited)
-    lost = failure is not None and load["ready_us"] is None
+    lost = failure is not None and not load["ready"]
     devices = [] if lost else _devices(connection, load_id, moment, cited)
     answer = {
         "load_id": load_id,
@@ -121,6 +132,7 @@ def _load(
         "unit": load["unit"],
         "pid": load["pid"],
         "begun_at": iso(load["begun_us"]),
+        "ready": load["ready"],
         "ready_at": iso(load["ready_us"]),
         "ended_at": iso(load["ended_us"]),
         "end_reason": load["end_reason"],
@@ -175,7 +187,13 @@ def _devices(connection: duckdb.DuckDBPyConnection, load_id: str, moment: str, c
     for device in sorted({*by_device, *gaps}, key=lambda one: (_place_rank(by_device.get(one)), one)):
         items = sorted(
             by_device.get(device, []),
-            key=lambda row: (row["kind"] == "runtime", ordinals.get((row["lines"] or "").split(" ")[0], 1 << 60)),
+            key=lambda row: (
+                row["kind"] == "runtime",
+                ordinals.get((row["lines"] or "").split(" ")[0], 1 << 60),
+                row["part"],  # several items may come of one line
+                row["kind"],
+                -row["size_bytes"],
+            ),
         )
         found.append(_device(device, items, gaps.get(device), about.get(device, {}), cited))
     return found

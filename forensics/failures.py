@@ -21,7 +21,7 @@ def explain_failure(
 
     The first line that can be a root cause is the cause; wrappers and consequences follow it.
     """
-    if load["ready_us"] is not None or load["end_reason"] not in ENDED_BADLY:
+    if load["ready"] or load["end_reason"] not in ENDED_BADLY:
         return None
     load_id = load["load_id"]
     refused = _rows(connection, "SELECT * FROM start_refused WHERE load_id = ? AND believed ORDER BY ordinal", load_id)

@@ -24,7 +24,7 @@ __all__ = ["Change", "Ingested", "ingest", "signature"]
 
 Progress = Callable[[int, int], None]
 
-IN_PLACE = frozenset({"journal-native", "tar", "zip", "markdown"})
+IN_PLACE = frozenset({"tar", "zip", "markdown"})
 """Formats of which a later state does not begin with the bytes of an earlier one; what is inside is told by itself."""
 
 SIBLINGS = 50
@@ -105,7 +105,7 @@ def ingest(
             + "; ".join(f"{one.source} {one.words}" for one in lost)
             + ". Give the file that has them now, or go on without them: --forget"
         )
-    if all(any(problem.severity == "error" for problem in one.problems) for one in evidence.sources):
+    if all(one.is_unread for one in evidence.sources):
         raise UsageError("none of the inputs could be read")
     write_case(case, evidence)
     return Ingested(

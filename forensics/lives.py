@@ -46,6 +46,8 @@ class Context:
 
     number: int
     part: str
+    announced: bool = False
+    """Whether a line said that it begins; else an amount showed it."""
     blocks: int = 0
     open_block: bool = False
     block_devices: set[str] = field(default_factory=set)
@@ -119,6 +121,11 @@ class Load:
         """Whether it has not ended yet."""
         return self.ended is None and self.end_reason is None
 
+    @property
+    def closing_reason(self) -> str | None:
+        """What the line that began its clean-up gave as the reason; none if none did begin."""
+        return None if self.closing is None else str(self.variables.get("closing_reason", ["exit"])[0])
+
     def enter(self, phase: str, line: Line) -> None:
         """Be in a phase from this line on."""
         if self.may_be != {phase} or phase != self.phase or (phase == "serve" and self.ready is None):
@@ -172,6 +179,8 @@ class Process:
     """Patterns by which it announced itself: each is printed once by a beginning process."""
     form: str | None = None
     """How its lines are made, known from the line that begins its load on."""
+    alike: int = 0
+    """How many lives before it begin with the same words."""
     gone: bool = False
     routes: bool = False
     """Whether it serves no model of its own but starts others that do."""
@@ -183,15 +192,20 @@ class Process:
         """The latest load."""
         return self.loads[-1] if self.loads else None
 
-    @cached_property
-    def identity(self) -> str:
-        """What tells this life from all others, in any collection of evidence."""
+    @property
+    def begins_with(self) -> str:
+        """Who it is and what it says first: the same for two starts whose logs tell neither pid nor time."""
         stream = self.first.stream
         if stream.trusted:
             where = f"{stream.host}|{stream.boot}|{stream.invocation or stream.unit}|{stream.pid}|{self.tag}"
         else:
             where = f"{stream.container}|{stream.identifier}|{stream.pid}|{self.tag}"
         return f"{where}|{self.number}|{self.first.text}"
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells this life from all others, in any collection of evidence."""
+        return self.begins_with + (f"|{self.alike}" if self.alike else "")
 
     @cached_property
     def process_id(self) -> str:
@@ -231,6 +245,8 @@ class Group:
     """Processes of a start by their tag."""
     may_be_members: dict[str, list[Process]] = field(default_factory=dict)
     """Starts that the process with a tag may belong to, while there are several."""
+    restarted: set[tuple[str, int | None, str | None]] = field(default_factory=set)
+    """Writers, with their tag, whose clock goes back without a line that begins a process."""
     shared: set[tuple[str, int | None]] = field(default_factory=set)
     """Writers (program, trusted pid) whose lines show that several processes write as one."""
     parts: list[Rowset] = field(default_factory=list)

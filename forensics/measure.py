@@ -443,7 +443,7 @@ def _calibrated(found: Measured, load: Load, device: str, card: Card | None, cat
                 high_bytes=high,
                 basis="inferred",
                 origin=f"calibration for {which}, {entry['engine']}: {entry['origin']}",
-                note=f"calibrated on {which}, {entry['engine']}",
+                note=f"as on {which}",
                 line_id=None,
             )
         )

@@ -33,7 +33,17 @@ def whats_missing(
         "SELECT source_id, what, remedy FROM problem WHERE severity = 'error' ORDER BY source_id"
     ).fetchall()
     found.extend({"what": f"the source {source}", "because": what, "remedy": remedy} for source, what, remedy in rows)
-    unread = connection.execute("SELECT count(*), any_value(text) FROM unread").fetchone()
+    drifted = connection.execute("SELECT program, component, lines, version, newest FROM format_drift").fetchall()
+    found.extend(
+        {
+            "what": f"{lines} lines of {component}, with a size or a device",
+            "because": f"format drift: {program} {version or '(build not printed)'} words them as nothing that is known"
+            + (f", up to {newest}" if newest else ""),
+            "remedy": "Use a newer catalogue, or add a pattern of your own with --patterns FILE.",
+        }
+        for program, component, lines, version, newest in drifted
+    )
+    unread = connection.execute("SELECT count(*), any_value(text) FROM unread WHERE what = 'size'").fetchone()
     if unread and unread[0]:
         found.append(
             {
@@ -48,7 +58,17 @@ def whats_missing(
 def _verbosity(
     connection: duckdb.DuckDBPyConnection, catalogue: Catalogue, answer: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Lines that a higher log level would have printed."""
+    """Lines that a higher log level would have printed, of a load whose beginning is in the log."""
+    implied = connection.execute("SELECT implied FROM load WHERE load_id = ?", [answer["load_id"]]).fetchone()
+    if implied and implied[0]:
+        return [
+            {
+                "what": "the beginning of this load",
+                "because": "the log begins in the middle of it",
+                "remedy": "Give the server's log or journal from its start on.",
+                "load_id": answer["load_id"],
+            }
+        ]
     found = []
     for remedy in catalogue.program(answer["engine"]).remedies:
         tables = [_table(name) for name in remedy.get("absent", ())]

@@ -17,7 +17,7 @@ from dateutil import tz as zones
 
 from . import __version__
 from .case import read_evidence, store
-from .casefile import attach_case
+from .casefile import attach_case, is_case
 from .catalogue import Catalogue, Files
 from .errors import UsageError
 from .moment import add_moment
@@ -89,9 +89,8 @@ def open_inputs(
     if not found.sources:
         given = ", ".join(map(str, inputs))
         raise UsageError(f"{given}: there is no file in it; give a server's log or journal, and telemetry")
-    errors = [one for one in found.sources if any(problem.severity == "error" for problem in one.problems)]
-    if found.sources and len(errors) == len(found.sources):
-        raise UsageError("\n".join([*problems(errors), "none of the inputs could be read"]))
+    if all(one.is_unread for one in found.sources):
+        raise UsageError("\n".join([*problems(found.sources), "none of the inputs could be read"]))
     connection = duckdb.connect()
     store(found, connection)
     opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)))
@@ -118,6 +117,17 @@ def open_case(path: Path, *, at_us: int | None = None) -> Opened:
     if (about.get("program"), about.get("catalogue")) != (__version__, files.digest):
         notes = (f"{path}: read by another forensics than this one; forensics ingest --case {path} renews it",)
     return _ready(connection, files, at_us, notes)
+
+
+def open_any(inputs: Sequence[str | Path], *, tz: str | None = None) -> Opened:
+    """Open a case file, if that is all that is given, or read inputs.
+
+    Raises:
+        UsageError: None of them could be read.
+    """
+    if len(inputs) == 1 and is_case(Path(inputs[0])):
+        return open_case(Path(inputs[0]))
+    return open_inputs(inputs, tz=tz)
 
 
 def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ __all__ = [
     "every_load",
     "loads_in",
     "looks",
+    "not_its_own",
     "refutation_document",
     "refute",
     "window_of",
@@ -181,6 +182,32 @@ def refute(
             found.ownerless.append(line)
     found.elsewhere = sorted(owners.values(), key=lambda one: int(one.load["number"]))
     return found
+
+
+def not_its_own(
+    found: Refutation,
+    numbers: Callable[[Sequence[Looks]], str],
+    says: Collection[str] = ("for", "against", "nothing"),
+    favouring: str = "",
+) -> list[tuple[str, str, str]]:
+    """Rows of a screen that name the owner of each line that is set aside, the kinds of one owner's lines once each.
+
+    Args:
+        found: The sorted lines.
+        numbers: What cites some lines.
+        says: What a line must mean for its owner to be listed.
+        favouring: What lines that speak for it are called together; empty to name each kind.
+    """
+    rows: list[tuple[str, str, str]] = []
+    for owner in found.elsewhere:
+        kinds: dict[str, list[Looks]] = {}
+        for line in owner.lines:
+            if line.says in says:
+                kinds.setdefault(favouring if favouring and line.says == "for" else line.what, []).append(line)
+        for what, some in kinds.items():
+            whose = f"load {owner.load['number']} ({owner.load['name']})"
+            rows.append(("" if rows else "not its own", f"{whose}: {what}", numbers(some)))
+    return rows
 
 
 def refutation_document(found: Refutation, limit: int = 40) -> dict[str, Any]:

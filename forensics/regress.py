@@ -6,8 +6,8 @@ import contextlib
 import csv
 import io
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,13 @@ from .expect import Expect, parse_expect, shortfalls
 from .explain import document, exit_code
 from .moment import add_moment
 from .opened import chosen_loads, ready
+from .outcome import Failure, Outcome, Place, place_of
 from .question import load_questions
 from .report import render_table
-from .safe import excerpt, visible
+from .safe import visible
 from .units import parse_quantity
 
-__all__ = ["VIEWS", "Case", "Failure", "Outcome", "as_document", "as_text", "check_case", "find_cases", "load_case"]
+__all__ = ["VIEWS", "Case", "check_case", "find_cases", "load_case"]
 
 VIEWS = ("loads", "vram_ledger", "vram_gap", "losses")
 """Questions whose rows are kept, one file each."""
@@ -42,9 +43,6 @@ UNKEPT = {"loads": "lines"}
 
 EXPLAIN = "explain-vram"
 WIDTH = 100
-SHOWN = 240
-"""Cells of a differing row that a person is shown; JSON has all of it."""
-
 KEYS = frozenset("title question also origin cut inputs load around self_report tz_us exit expect".split())
 OUR_FILES = frozenset({"case.toml", "expected", "README.md"})
 
@@ -74,25 +72,6 @@ class Case:
     def paths(self) -> list[Path]:
         """Its inputs."""
         return [self.folder / name for name in self.inputs]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One difference: where, what was kept or stated, what came out, and the line that shows it."""
-
-    where: str
-    expected: str
-    got: str
-    evidence: str = ""
-
-
-@dataclass
-class Outcome:
-    """What became of one case."""
-
-    case: Case
-    failures: list[Failure] = field(default_factory=list)
-    rewritten: list[str] = field(default_factory=list)
 
 
 def find_cases(paths: Sequence[Path]) -> list[Case]:
@@ -217,16 +196,9 @@ class Answers:
             kept.append((tuple("" if value is None else visible(str(value)) for value in values), line))
         return ["load" if name == "load_id" else name for name in shown], kept
 
-    def line(self, line_id: str | None) -> str:
+    def place(self, line_id: str | None) -> Place | None:
         """Where a cited line is, and what it says."""
-        found = self.connection.execute(
-            """
-            SELECT source_id, "offset", text FROM line WHERE line_id = $1
-            UNION ALL SELECT source_id, "offset", text FROM telemetry_row WHERE line_id = $1
-            """,
-            [line_id],
-        ).fetchone()
-        return "" if found is None else f"{found[0]}@{found[1]}: {found[2]}"
+        return place_of(self.connection, [line_id])
 
 
 def _time_us(moment: str, case: Case) -> int:
@@ -247,7 +219,7 @@ def check_case(case: Case, catalogue: Catalogue, *, update: bool = False) -> Out
         catalogue: Programs and patterns.
         update: Write what came out over what is kept. What `[[expect]]` rows state is never changed.
     """
-    outcome = Outcome(case)
+    outcome = Outcome(case.name, case.title, "recorded-case", str(case.folder / "case.toml"))
     answers = Answers(case, catalogue)
     for name, text, lines in _files(answers):
         file = case.folder / "expected" / name
@@ -266,7 +238,7 @@ def check_case(case: Case, catalogue: Catalogue, *, update: bool = False) -> Out
     for number, expect in enumerate(case.expect, 1):
         for short in shortfalls(expect, answers):
             where = f"case.toml, [[expect]] {number}"
-            outcome.failures.append(Failure(where, _words(expect), short.what, answers.line(short.evidence)))
+            outcome.failures.append(Failure(where, _words(expect), short.what, answers.place(short.evidence)))
     return outcome
 
 
@@ -297,7 +269,7 @@ def _difference(answers: Answers, name: str, kept: str | None, text: str, lines:
     expected = old[at] if at < len(old) else "(no more lines)"
     got = new[at] if at < len(new) else "(no more lines)"
     line = lines[at] if at < len(lines) else None
-    return Failure(f"{where}, line {at + 1}", expected, got, answers.line(line))
+    return Failure(f"{where}, line {at + 1}", expected, got, answers.place(line))
 
 
 def _words(expect: Expect) -> str:
@@ -305,38 +277,3 @@ def _words(expect: Expect) -> str:
     plain = Expect()
     told = {name: value for name, value in vars(expect).items() if value != getattr(plain, name)}
     return ", ".join(f"{name} = {value!r}" for name, value in told.items())
-
-
-def as_document(outcomes: Sequence[Outcome]) -> Mapping[str, Any]:
-    """All outcomes as the document of `check --format json`."""
-    return {
-        "schema": "forensics.check/1",
-        "passed": sum(not one.failures for one in outcomes),
-        "failed": sum(bool(one.failures) for one in outcomes),
-        "cases": [
-            {
-                "case": one.case.name,
-                "title": one.case.title,
-                "failures": [dict(vars(failure)) for failure in one.failures],
-                "rewritten": one.rewritten,
-            }
-            for one in outcomes
-        ],
-    }
-
-
-def as_text(outcomes: Sequence[Outcome]) -> str:
-    """All outcomes for a person: a line a case, and each difference with the line that shows it."""
-    parts: list[str] = []
-    for one in outcomes:
-        updated = f" (rewrote {', '.join(one.rewritten)})" if one.rewritten else ""
-        parts.append(f"{'FAIL' if one.failures else 'ok'}  {one.case.name}{updated}")
-        for failure in one.failures:
-            parts.append(f"      {failure.where}")
-            parts.append(f"        expected  {excerpt(failure.expected, SHOWN)}")
-            parts.append(f"        got       {excerpt(failure.got, SHOWN)}")
-            if failure.evidence:
-                parts.append(f"        shown by  {excerpt(failure.evidence, SHOWN)}")
-    failed = sum(bool(one.failures) for one in outcomes)
-    parts.append(f"{len(outcomes)} cases, {failed} failed" if failed else f"{len(outcomes)} cases, all as kept")
-    return "\n".join(parts)

@@ -18,7 +18,7 @@ ORDER = {
     "": "schema verdict next cards loads ambiguous set_aside missing evidence",
     "cards": "gpu_index gpu_uuid pci_bus_id name at total reserved used free rest holders",
     "holders": "pid process size load_id",
-    "loads": "load_id engine engine_version model unit pid begun_at ready_at ended_at end_reason verdict summary "
+    "loads": "load_id engine engine_version model unit pid begun_at ready ready_at ended_at end_reason verdict summary "
     "phases failure devices self_report gap findings",
     "summary": "speculation notes",
     "failure": "what asked there detail evidence",

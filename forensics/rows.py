@@ -124,6 +124,7 @@ class ProcessRow(Row):
     unit: Annotated[str | None, "Unit."]
     pid: Annotated[int | None, "Process id, if trusted or joined."]
     label: Annotated[str | None, "Name, port or tag its supervisor knows it by."]
+    parent_id: Annotated[str | None, "Supervisor that started it, if it writes to the same stream."]
     begun_us: Annotated[int | None, "First line."]
     ended_us: Annotated[int | None, "End, if seen."]
     arguments: Annotated[str | None, "Command line or settings, if printed."]
@@ -297,13 +298,16 @@ class RuntimeRow(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadRow(Row):
-    """A record that carries a size and that no pattern read."""
+    """A record that carries a size, a device or a token count and that no pattern read."""
 
     table: ClassVar[str] = "unread"
     line_id: Annotated[str, "Identity."]
     source_id: Annotated[str, "Source."]
     offset: Annotated[int, "Byte offset."]
     length: Annotated[int, "Bytes."]
+    what: Annotated[str, "size, device or tokens: what it carries; the last was looked for in a sample only."]
+    program: Annotated[str | None, "Program whose component the line names, if the catalogue knows one."]
+    component: Annotated[str | None, "That component: the line is a wording of it that is not known."]
     template: Annotated[str, "The line with its digits masked."]
     text: Annotated[str, "Beginning of the line."]
 
@@ -321,6 +325,12 @@ class CountRow(Row):
     missed: Annotated[int, "Records that none read."]
     sized: Annotated[int, "Records with an amount of memory."]
     sized_read: Annotated[int, "Of those, read."]
+    placed: Annotated[int, "Records that name a device and no amount."]
+    placed_read: Annotated[int, "Of those, read."]
+    sampled: Annotated[int, "Records looked at for token counts."]
+    tokens: Annotated[int, "Of those, with a token count."]
+    tokens_read: Annotated[int, "Of those, read."]
+    unread_dropped: Annotated[int, "Unread records with an amount that are counted and not kept."]
     carried: Annotated[int, "Records inside a foreign text."]
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from .carriers import Carriers, clean
 from .catalogue import Catalogue, Pattern, Prefix, Program
 from .clocks import wall_us
 from .columns import RefusedError, Rows, Sort, clocks_of, is_plain, read_columns
@@ -30,15 +33,15 @@ SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", 
 """What a line with an amount of memory contains. They are part of the main scan, so that none is left unread."""
 
 UNIT = re.compile(r"(?:[KMGT]i?B|bytes)\b")
-ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
-HINT_RECORDS = 400
-"""Behind the nearest line that shows a text to have one line, so far back another may show it to have several."""
 
-CARRIER_RECORDS = 20_000
-"""A text that no line closes within so many records is given up: only lines without a prefix are taken for it."""
+DEVICE_LITERALS: tuple[bytes, ...] = (b"CUDA", b"ROCm", b"Vulkan", b"SYCL", b"MUSA", b"CANN", b"MTL", b"cuda:")
+"""What a line that names a device contains: part of the main scan too."""
 
-REOPEN_RECORDS = 4000
-"""How far a text may imitate the line that closes it."""
+DEVICE = re.compile(r"\b(?:CUDA|ROCm|Vulkan|SYCL|MUSA|CANN|MTL)\d+\b|\bcuda:\d+\b")
+
+TOKENS = re.compile(r"\b\d[\d,]*\s+tokens?\b|\btokens\s*[=:]\s*\d|\bn_tokens\s*=\s*\d")
+SAMPLED = 100
+"""Token counts stand in most lines: so many records of a block are looked at for one that no pattern reads."""
 
 REMEMBERED = 100_000
 """For how many sets of literals and streams it is remembered what is tried on them."""
@@ -49,19 +52,24 @@ EXCERPT = 400
 
 @dataclass(slots=True)
 class Unread:
-    """A record that carries a size and that no pattern read."""
+    """A record that carries a size, a device or a token count and that no pattern read."""
 
     source: str
     offset: int
     length: int
     text: str
     stream: Stream
-    level: str | None = None
+    what: str = "size"
+    components: tuple[tuple[str, str], ...] = ()
+    """Programs that have such a component, and the component: the line may be a new wording of it."""
 
 
 @dataclass
 class ScanCounts:
-    """What became of the records of a source: hit = read + unread hits; sized lines are counted apart."""
+    """What became of the records of a source: hit = read + unread hits; sized lines are counted apart.
+
+    Placed lines name a device and no size; lines with a token count are those among the sampled records.
+    """
 
     records: int = 0
     bytes: int = 0
@@ -70,23 +78,15 @@ class ScanCounts:
     missed: int = 0
     sized: int = 0
     sized_read: int = 0
+    placed: int = 0
+    placed_read: int = 0
+    sampled: int = 0
+    tokens: int = 0
+    tokens_read: int = 0
+    programs: Counter[str] = field(default_factory=Counter)
     carried: int = 0
     unread: list[Unread] = field(default_factory=list)
     unread_dropped: int = 0
-
-
-@dataclass
-class _OpenCarrier:
-    """A text that runs on: who carries it, what closes it, and whether its writer's own lines have a prefix."""
-
-    record: int
-    pattern: Pattern
-    close: Regex
-    program: Program
-    prefixed: bool
-    reopens: bool
-    members: list[int] = field(default_factory=list)
-    taken: int = 0
 
 
 class Found(NamedTuple):
@@ -115,11 +115,34 @@ class _Hits(NamedTuple):
     of: Integers
     literals: Integers
 
-    def literals_of(self, record: int) -> list[int]:
-        """The literals that a record holds."""
-        begin, end = np.searchsorted(self.of, (record, record + 1))
-        found: list[int] = self.literals[begin:end].tolist()
+    def wanted(self) -> _Wanted:
+        """The literals that each record holds."""
+        return _Wanted(self)
+
+    def only(self, literals: Integers) -> list[tuple[int, int]]:
+        """Pairs of records and some of the literals."""
+        chosen = np.isin(self.literals, literals)
+        return list(zip(self.of[chosen].tolist(), self.literals[chosen].tolist(), strict=True))
+
+
+class _Wanted(Mapping[int, Sequence[int]]):
+    """The literals of each record that holds some, without an object for each."""
+
+    def __init__(self, hits: _Hits) -> None:
+        self._hits = hits
+
+    def __getitem__(self, record: int) -> Sequence[int]:
+        begin, end = np.searchsorted(self._hits.of, (record, record + 1))
+        if begin == end:
+            raise KeyError(record)
+        found: list[int] = self._hits.literals[begin:end].tolist()
         return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._hits.records.tolist())
+
+    def __len__(self) -> int:
+        return len(self._hits.records)
 
 
 class _Step(NamedTuple):
@@ -248,6 +271,18 @@ class _Plain:
         self._taken = [self._taken[at] for at in np.flatnonzero(left).tolist()]
         return sorted(records)
 
+    def records(self) -> Iterator[int]:
+        """The records taken."""
+        return (record for _, record, _, _ in self._taken)
+
+    def programs(self) -> dict[str, int]:
+        """How many lines each program's patterns read."""
+        found: dict[str, int] = {}
+        for number, (places, _) in self._columns.items():
+            program = self._scanner.patterns[number].program
+            found[program] = found.get(program, 0) + len(places)
+        return found
+
     def rows(self) -> Rows | None:
         """The lines as columns, if there are any."""
         if not self._taken:
@@ -290,26 +325,24 @@ class Scanner:
         self.catalogue = catalogue
         self.keep_unread = keep_unread
         by_literal = catalogue.literals()
-        self._literals = list(by_literal) + [one for one in SIZE_LITERALS if one not in by_literal]
+        self._literals = list(by_literal) + [one for one in (*SIZE_LITERALS, *DEVICE_LITERALS) if one not in by_literal]
         self._patterns: list[list[tuple[int, Pattern, Program]]] = []
         programs = {program.name: program for program in catalogue.programs}
         ranks = {id(pattern): rank for rank, pattern in enumerate(catalogue.patterns)}
         for literal in self._literals:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
+        self._device_ids = {number for number, one in enumerate(self._literals) if one in DEVICE_LITERALS}
         self.engine = best_engine(self._literals)
-        self._closers: dict[int, Regex] = {
-            id(pattern): pattern.closes for pattern in catalogue.patterns if pattern.closes is not None
-        }
+        self._carriers = Carriers(catalogue, self._patterns)
         self._carrying = np.array(
             [
                 number
                 for number, patterns in enumerate(self._patterns)
-                if any(id(one) in self._closers for _, one, _ in patterns)
+                if any(pattern.closes is not None for _, pattern, _ in patterns)
             ],
             np.int64,
         )
-        self._open: dict[tuple[Stream, str | None], _OpenCarrier] = {}
         self._weights = np.frombuffer(os.urandom(8 * len(self._literals)), np.uint64)
         """The sum of these tells a set of literals from all others."""
         self._keys: dict[int, int] = {}
@@ -331,12 +364,18 @@ class Scanner:
         Blocks of one source must come in order: a carrier may span their seam.
         """
         hits = self._hits(block)
-        if hits is None:
-            return
         counts = self.counts[block.source.name]
-        carried, _ = self._carried(block, hits)
+        if hits is None:
+            self._look_for_tokens(block, frozenset(), {}, counts)
+            return
+        carried = self._carriers.carried(block, hits.wanted(), hits.only(self._carrying))
+        read: set[int] = set()
         for record, key in zip(hits.records.tolist(), hits.keys.tolist(), strict=True):
+            before = counts.read
             yield from self._read(block, record, self._named[key], carried, counts)
+            if counts.read > before:
+                read.add(record)
+        self._look_for_tokens(block, read, carried, counts)
 
     def read(self, block: Block) -> Found:
         """Read the wanted records of one block: those that only report as columns, the others as lines.
@@ -344,13 +383,15 @@ class Scanner:
         Blocks of one source must come in order: a carrier may span their seam.
         """
         hits = self._hits(block)
-        if hits is None:
-            return Found([], None)
         counts = self.counts[block.source.name]
-        carried, carriers = self._carried(block, hits)
+        if hits is None:
+            self._look_for_tokens(block, frozenset(), {}, counts)
+            return Found([], None)
+        carried = self._carriers.carried(block, hits.wanted(), hits.only(self._carrying))
+        carriers = self._carriers.openers
         lines: list[Line] = []
         plain = _Plain(self, block)
-        data, table, sizes = block.data, block.stream_table, self._size_ids
+        data, table = block.data, block.stream_table
         apart = {*carried, *carriers, *block.fields}
         tried: dict[int, tuple[_Step, ...]] = {}
         many = len(table)
@@ -370,23 +411,32 @@ class Scanner:
             if steps and record not in apart:
                 text = clean(data[start:end])
                 if plain.take(record, stream, text, steps):
-                    counts.hit += 1
-                    counts.read += 1
-                    if not sizes.isdisjoint(literals) and carries_size(text):
-                        counts.sized += 1
-                        counts.sized_read += 1
+                    self._count(literals, text, counts, 1)
                     continue
             lines += self._read(block, record, literals, carried, counts)
         refused = plain.refused()
         for record in refused:  # a text is no value of its field: whatever else reads the record
             literals = self._named[int(hits.keys[np.searchsorted(hits.records, record)])]
-            sized = not self._size_ids.isdisjoint(literals) and carries_size(clean(block.message(record)))
-            counts.hit, counts.read = counts.hit - 1, counts.read - 1
-            counts.sized, counts.sized_read = counts.sized - sized, counts.sized_read - sized
+            self._count(literals, clean(block.message(record)), counts, -1)
             lines += self._read(block, record, literals, carried, counts)
         if refused:
             lines.sort(key=lambda line: line.record)
+        for number, many in plain.programs().items():
+            counts.programs[number] += many
+        read = {line.record - block.first_record for line in lines}.union(plain.records())
+        self._look_for_tokens(block, read, carried, counts)
         return Found(lines, plain.rows())
+
+    def _count(self, literals: frozenset[int], text: str, counts: ScanCounts, one: int) -> None:
+        """Count a record that a pattern reads, or take it back."""
+        counts.hit += one
+        counts.read += one
+        if not self._size_ids.isdisjoint(literals) and carries_size(text):
+            counts.sized += one
+            counts.sized_read += one
+        elif not self._device_ids.isdisjoint(literals) and DEVICE.search(text) is not None:
+            counts.placed += one
+            counts.placed_read += one
 
     def _hits(self, block: Block) -> _Hits | None:
         """The records that hold literals, each with the number of its set of literals."""
@@ -394,7 +444,7 @@ class Scanner:
         counts.records += len(block)
         counts.bytes += len(block.data)
         positions, literals = self.engine.hits(block.data)
-        if not len(positions) and not self._open:
+        if not len(positions) and not self._carriers:
             return None
         records = np.searchsorted(block.starts, positions, "right") - 1
         inside = (records >= 0) & (positions < block.ends[np.maximum(records, 0)])
@@ -455,10 +505,12 @@ class Scanner:
             candidates = self._candidates[literals] = sorted(found, key=lambda one: one[0])
         text = clean(block.message(record))
         sized = bool(literals & self._size_ids) and carries_size(text)
-        if not candidates and not sized:
+        placed = not sized and bool(literals & self._device_ids) and DEVICE.search(text) is not None
+        if not candidates and not sized and not placed:
             return
         counts.hit += 1
         counts.sized += sized
+        counts.placed += placed
         prefixes: dict[str, Prefix | None] = {}
         stream = block.stream_table[int(block.streams[record])]
         fields = block.fields.get(record)
@@ -477,6 +529,7 @@ class Scanner:
                 continue
             read = True
             taken.add(program.name)
+            counts.programs[program.name] += 1
             time: int | None = int(block.times[record])
             if time == NO_TIME:
                 # The collector kept no time; a writer that prints date and zone says it itself.
@@ -498,14 +551,42 @@ class Scanner:
         if read:
             counts.read += 1
             counts.sized_read += sized
+            counts.placed_read += placed
         else:
             counts.missed += 1
-            if sized and record not in carried:
-                self._keep_unread(block, record, text, stream, counts)
+            if (sized or placed) and record not in carried:
+                self._keep_unread(block, record, text, stream, counts, "size" if sized else "device")
 
-    def _keep_unread(self, block: Block, record: int, text: str, stream: Stream, counts: ScanCounts) -> None:
+    def _look_for_tokens(
+        self, block: Block, read: AbstractSet[int], carried: Mapping[int, int], counts: ScanCounts
+    ) -> None:
+        """Look at some records of a block, evenly apart, for token counts that no pattern reads."""
+        step = max(1, len(block) // SAMPLED)
+        for record in range(0, len(block), step):
+            counts.sampled += 1
+            text = clean(block.message(record))
+            if record in carried or TOKENS.search(text) is None:
+                continue
+            counts.tokens += 1
+            if record in read:
+                counts.tokens_read += 1
+            elif not carries_size(text) and DEVICE.search(text) is None:
+                stream = block.stream_table[int(block.streams[record])]
+                self._keep_unread(block, record, text, stream, counts, "tokens")
+
+    def _components(self, text: str, stream: Stream) -> tuple[tuple[str, str], ...]:
+        """Programs that could have written a line as one of a component that the catalogue knows."""
+        found = []
+        for program in self.catalogue.programs:
+            prefix = program.grammar.split(text) if program.components and _may_write(program, stream) else None
+            component = None if prefix is None else prefix.component
+            if component is not None and component in program.components:
+                found.append((program.name, component))
+        return tuple(found)
+
+    def _keep_unread(self, block: Block, record: int, text: str, stream: Stream, counts: ScanCounts, what: str) -> None:
         if len(counts.unread) >= self.keep_unread:
-            counts.unread_dropped += 1
+            counts.unread_dropped += what == "size"
             return
         counts.unread.append(
             Unread(
@@ -514,155 +595,10 @@ class Scanner:
                 length=int(block.lengths[record]),
                 text=text[:EXCERPT],
                 stream=stream,
+                what=what,
+                components=self._components(text, stream),
             )
         )
-
-    def _carried(self, block: Block, hits: _Hits) -> tuple[dict[int, int], set[int]]:
-        """Which records are the rest of a foreign text, with the record that carries it; and which may carry one.
-
-        A carrier's text runs on over following records of the same writer until one closes it: those are data,
-        whatever they look like.
-        """
-        carried: dict[int, int] = {}
-        for carrier in self._open.values():
-            carrier.members = []  # they were records of the block before
-        starts: dict[int, tuple[Pattern, Program, Prefix, Stream]] = {}
-        may = np.isin(hits.literals, self._carrying)
-        for record, number in zip(hits.of[may].tolist(), hits.literals[may].tolist(), strict=True):
-            for _, pattern, program in self._patterns[number]:
-                if id(pattern) not in self._closers or record in starts:
-                    continue
-                prefix = program.grammar.split(clean(block.message(record)))
-                if prefix is not None and pattern.regex.match(prefix.message):
-                    stream = block.stream_table[int(block.streams[record])]
-                    starts[record] = (pattern, program, prefix, stream)
-        if not starts and not self._open:
-            return carried, set()
-        pending = sorted(starts)
-        record = 0 if self._open else pending[0]
-        while record < len(block) and (self._open or pending):
-            if not self._open and pending:
-                record = max(record, pending[0])
-            while pending and pending[0] < record:
-                pending.pop(0)
-            text = clean(block.message(record))
-            stream = block.stream_table[int(block.streams[record])]
-            for writer, carrier in list(self._open.items()):
-                if writer[0] != stream:
-                    continue
-                prefix = carrier.program.grammar.split(text)
-                if prefix is None or prefix.tag != writer[1]:
-                    continue
-                if not carrier.close.search(prefix.message):
-                    carried[record] = carrier.record
-                    carrier.taken += 1
-                    if prefix.present:
-                        carrier.members.append(record)
-                    if carrier.taken > CARRIER_RECORDS:
-                        for member in carrier.members:
-                            carried.pop(member, None)
-                        del self._open[writer]
-                    continue
-                if carrier.prefixed and not prefix.present:
-                    carried[record] = carrier.record
-                del self._open[writer]
-                if carrier.reopens:
-                    self._reopen(block, record, writer, carrier, hits, carried)
-            if record in starts and record not in carried:
-                pattern, program, prefix, stream = starts[record]
-                close = self._closers[id(pattern)]
-                hinted = self._hinted(block, record, pattern, program, prefix, carried)
-                runs_on = not close.search(prefix.message[len(pattern.contains) :])
-                if hinted is None:
-                    runs_on = runs_on and self._closes(block, record, program, prefix.tag, close)
-                elif not hinted:
-                    runs_on = False
-                if runs_on:
-                    self._open[stream, prefix.tag] = _OpenCarrier(
-                        record=block.first_record + record,
-                        pattern=pattern,
-                        close=close,
-                        program=program,
-                        prefixed=prefix.present,
-                        reopens=bool(pattern.effects["carrier"].get("reopens") and hinted),
-                    )
-            record += 1
-        return carried, set(starts)
-
-    def _hinted(
-        self, block: Block, record: int, pattern: Pattern, program: Program, prefix: Prefix, carried: Mapping[int, int]
-    ) -> bool | None:
-        """Whether an earlier line shows that the text has several lines; None if no line says so or the contrary.
-
-        Only a line of the same writer counts, made as its lines are, and not one inside another text.
-        """
-        if pattern.hints is None:
-            return True
-        stream = block.streams[record]
-        plain: bool | None = None
-        for earlier in range(record - 1, max(0, record - CARRIER_RECORDS) - 1, -1):
-            if plain is not None and earlier < record - HINT_RECORDS:
-                break
-            if block.streams[earlier] != stream or earlier in carried:
-                continue
-            before = program.grammar.split(clean(block.message(earlier)))
-            if before is None or (before.tag, before.present) != (prefix.tag, prefix.present):
-                continue
-            if pattern.hints.search(before.message):
-                return True
-            if pattern.denies is not None and pattern.denies.search(before.message):
-                plain = False
-        return plain
-
-    def _closes(self, block: Block, record: int, program: Program, tag: str | None, close: Regex) -> bool:
-        """Whether a later line of the writer closes a text; where none does, lines were cut out of the log."""
-        for later in range(record + 1, min(record + REOPEN_RECORDS, len(block))):
-            if block.streams[later] == block.streams[record]:
-                prefix = program.grammar.split(clean(block.message(later)))
-                if prefix is not None and prefix.tag == tag and close.search(prefix.message):
-                    return True
-        return False
-
-    def _reopen(
-        self,
-        block: Block,
-        record: int,
-        writer: tuple[Stream, str | None],
-        carrier: _OpenCarrier,
-        hits: _Hits,
-        carried: dict[int, int],
-    ) -> None:
-        """A text may imitate the line that closes it: the last such line before the load's next phase closes it."""
-        members: list[int] = []
-        last = 0
-        for later in range(record + 1, min(record + REOPEN_RECORDS, len(block))):
-            if block.stream_table[int(block.streams[later])] != writer[0]:
-                continue
-            prefix = carrier.program.grammar.split(clean(block.message(later)))
-            if prefix is None or prefix.tag != writer[1] or (carrier.prefixed and prefix.present):
-                if carrier.prefixed and prefix is not None and prefix.tag == writer[1]:
-                    break  # a line with the writer's own prefix is not the text's
-                continue
-            if self._moves_phase(hits.literals_of(later), prefix.message):
-                break
-            members.append(later)
-            if carrier.close.search(prefix.message):
-                last = len(members)
-        carried.update((one, carrier.record) for one in members[:last])
-
-    def _moves_phase(self, literals: Collection[int], message: str) -> bool:
-        return any(
-            pattern.effects["phase"].get("to") in {"serve", "asleep"} and pattern.regex.match(message)
-            for number in literals
-            for _, pattern, _ in self._patterns[number]
-            if "phase" in pattern.effects
-        )
-
-
-def clean(message: bytes) -> str:
-    """Decode a message for reading: colours off, invalid bytes replaced."""
-    text = message.decode("utf-8", "replace")
-    return ANSI.sub("", text) if "\x1b" in text else text
 
 
 def carries_size(text: str) -> bool:

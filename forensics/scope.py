@@ -8,14 +8,24 @@ line, a trusted process id, or order while exactly one load can be writing decid
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .catalogue import Catalogue, Program
-from .events import ArgumentsReported, DeviceSeen, LoadReady, ModelIdentified, Part, VerbosityReported, VersionReported
+from .events import (
+    ArgumentsReported,
+    DeviceSeen,
+    LoadReady,
+    ModelIdentified,
+    Part,
+    VerbosityReported,
+    VersionReported,
+    event_fields,
+)
 from .line import Line
 from .lives import Context, Group, Item, Load, Mark, Owned, OwnedRows, Process, Rowset, Scope
 from .records.block import Stream
@@ -23,12 +33,14 @@ from .scan import Found
 from .steady import Steady, condensed, number_lines, seen_twice, split_off, suspects_of
 from .writers import (
     Relay,
+    begins_anew,
     blur,
     claimed_twice,
     form_of,
     key_of,
     may_write,
     settle,
+    shown_phase,
     strangers,
     twin_parents,
     twins,
@@ -61,6 +73,19 @@ class Ownership:
             every += [replace(self.owners[owner[at]], line=rows.line(at)) for at in np.flatnonzero(owner >= 0).tolist()]
         return sorted(every, key=lambda one: one.line.order)
 
+    def first_and_last(self) -> Iterator[tuple[Group, Owned]]:
+        """Of rows alike that got the same the first and the last of each block, with their group."""
+        given = {id(rows): owner for rows, owner in self.rows}
+        for group in self.groups:
+            for rows, at in group.parts:
+                own = at[given[id(rows)][at] >= 0]
+                owner = given[id(rows)][own]
+                keys = rows.sort[own].astype(np.int64) * (len(self.owners) + 1) + owner
+                first = np.unique(keys, return_index=True)[1]
+                last = len(own) - 1 - np.unique(keys[::-1], return_index=True)[1]
+                for place in np.unique(np.concatenate((first, last))).tolist():
+                    yield group, replace(self.owners[owner[place]], line=rows.line(int(own[place])))
+
     def count(self) -> int:
         """How many lines there are."""
         return len(self.lines) + sum(int((owner >= 0).sum()) for _, owner in self.rows)
@@ -81,6 +106,8 @@ class Ownership:
         """All loads, in order of their first line inside each group."""
         return [load for process in self.processes for load in process.loads]
 
+
+WHOLE = re.compile(r"-?\d{1,18}")
 
 SEQUENCE = re.compile(r"s=([0-9a-f]+);i=([0-9a-f]+)")
 """How a journal cursor names the journal and the place in it."""
@@ -110,8 +137,17 @@ def assign(found: Iterable[Line] | Sequence[Found], catalogue: Catalogue) -> Own
         if rows:
             group.parts = parts.get(group.key, [])
         machine.run(group)
+    _number_the_alike(machine.ownership.processes)
     machine.ownership.lines.sort(key=lambda one: one.line.order)
     return machine.ownership
+
+
+def _number_the_alike(processes: Iterable[Process]) -> None:
+    """Tell lives apart that begin with the same words in different sources, so that no two loads have one id."""
+    seen: Counter[str] = Counter()
+    for process in processes:
+        process.alike = seen[process.begins_with]
+        seen[process.begins_with] += 1
 
 
 def _group(lines: Sequence[Line]) -> list[Group]:
@@ -292,7 +328,7 @@ class _Machine:
         for process in group.processes:
             for load in process.loads:
                 if load.open and load.end_reason is None:
-                    load.end_reason = "exit" if load.closing else "log_ends"
+                    load.end_reason = load.closing_reason or "log_ends"
 
     def _next(self, group: Group, line: Line, undecided: Container[int], suspects: Mapping[int, str]) -> None:
         if line.order in undecided:
@@ -360,9 +396,13 @@ class _Machine:
             owner = self._begin_load(group, line, owner)
         if "spawn" in effects:
             owner = self._spawn(group, line, owner)
-        implied = "implies_load" in effects and not ("load" in effects or "spawn" in effects)
-        if implied and owner.scope is not Scope.AMBIGUOUS:
+        if owner.scope is not Scope.AMBIGUOUS and not ("load" in effects or "spawn" in effects):
             owner = self._imply(group, line, owner)
+        if "item" in effects and owner.load is not None and owner.load.implied and begins_anew(owner.load, line):
+            self._finish(owner.load, line, "unknown", begins=False)
+            owner = _Owner(
+                process, None, None, "amounts begin anew: of another load, or of a draft that is not announced"
+            )
         if owner.scope is Scope.AMBIGUOUS:
             target = _target(line, "phase")
             for load in owner.candidates:
@@ -448,6 +488,8 @@ class _Machine:
                 and only.load.open
             ):
                 return _Owner(None, None, None, "made otherwise than its writer's lines")
+            if only.load is not None and self._unnamed(group, line) and self._outgrown(only.load, line):
+                return _Owner(only, None, None, "of a load that began before the log did it could be another's")
             rule = "trusted process id" if line.stream.trusted else "only writer of its source"
             return self._inside(only, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, rule)
         if relayed and any(pid == key[1] and (program, pid) in group.shared for program, pid in group.parents):
@@ -472,6 +514,9 @@ class _Machine:
         fitting = [one for one in lives if may_write(one, line.pattern)]
         if len(fitting) == 1:
             only = fitting[0]
+            if only.parent and only.load and self._outgrown(only.load, line):
+                reason = "a child that began before the log did could have written it too"
+                return _Owner(None, None, Scope.AMBIGUOUS, reason, (only.load,))
             rule = "only child that can have written it" if only.parent else "only process that can have written it"
             return _Owner(only, only.load, Scope.INFERRED, rule)
         if fitting:
@@ -479,6 +524,13 @@ class _Machine:
             return _Owner(None, None, Scope.AMBIGUOUS, "several could have written it, and none says which", loads)
         who = "child of this supervisor" if relayed else "process of this stream"
         return _Owner(None, None, None, f"no {who} was in a phase to write it")
+
+    def _outgrown(self, load: Load, line: Line) -> bool:
+        """Whether a load that is known from one line in its middle is past what only one at a time prints."""
+        if not load.implied or "end" in line.pattern.effects:
+            return False
+        possible = line.pattern.possible_in
+        return not load.may_be <= {"fit", "allocate"} or bool(possible and not possible & {"fit", "allocate"})
 
     def _forms(self, parent: Process) -> str | None:
         """The form of the lines of a supervisor's children, if it is known."""
@@ -612,6 +664,8 @@ class _Machine:
         who = line.prefix.who
         if who is None or who not in process.members.values():
             return True
+        if who in self.programs[line.pattern.program].grammar.sole:
+            return False
         return "load" not in line.pattern.effects and not any(character.isdigit() for character in who)
 
     def _sole(self, group: Group, process: Process) -> bool:
@@ -719,7 +773,7 @@ class _Machine:
         load = process.load
         over = proven or (load is not None and not load.asleep and (load.closing is not None or not load.open))
         if load is not None and load.open and over:
-            load.end_reason = "exit" if load.closing else "unknown"
+            load.end_reason = load.closing_reason or "unknown"
         process.gone = process.gone or over
 
     def _implausible(self, process: Process, load: Load | None, line: Line) -> str:
@@ -788,7 +842,7 @@ class _Machine:
                 return _Owner(process, load, owner.scope, owner.rule)
             same_writer = line.prefix.tag is None or line.prefix.tag in process.members
             if load.closing or (same_writer and key_of(line) not in group.shared):
-                load.end_reason = "exit" if load.closing else "unknown"
+                load.end_reason = load.closing_reason or "unknown"
             process = self._next_start(group, line)
         elif arguments.get("once") and load is not None:
             process = self._next_start(group, line)
@@ -799,7 +853,7 @@ class _Machine:
                 or load.closing is not None
                 or (line.prefix.clock and key not in group.shared)
             ):
-                load.end_reason = "exit" if load.closing else "unknown"
+                load.end_reason = load.closing_reason or "unknown"
             process = self._replace_life(group, process, line)
         process.wakes = False
         load = self._open(process, line, model)
@@ -918,25 +972,60 @@ class _Machine:
 
     def _imply(self, group: Group, line: Line, owner: _Owner) -> _Owner:
         """A line that only a load prints, where none is known: the line that began it is not in the log."""
-        arguments = line.pattern.effects["implies_load"]
+        arguments = line.pattern.effects.get("implies_load")
         process, known = owner.process, owner.load
         rule = "a load must have begun before this source did"
         if known is not None:
-            if not self._another(known, line, arguments.get("again_s")):
+            if arguments is None or not self._another(known, line, arguments.get("again_s")):
                 return owner
             rule = "printed once a load, and printed again: a load must have begun in between"
             known.end_reason = "unknown"
+            if self._collective(line):
+                process = self._next_start(group, line)
+        elif (arguments is None or arguments.get("first")) and not self._shows_first(group, line, process):
+            return owner
+        phase = arguments.get("phase", "serve") if arguments else shown_phase(line.pattern)
+        if phase is None:
+            return owner
+        if process is None and self._collective(line):
+            process = self._new_process(group, line)
         if process is None or process.parent is not None:
             parent = process.parent if process is not None else self._relaying(group)
             if parent is None:
                 return owner
             process = self._new_process(group, line, parent=parent)
         load = self._open(process, line, None)
-        load.implied = True
-        load.phase = arguments.get("phase", "serve")
-        load.phases[-1] = (load.phase, line)
-        load.may_be = {load.phase}
+        load.implied = not process.said  # a build that announces no load, in a log that has the process's beginning
+        load.phase = phase
+        load.phases[-1] = (phase, line)
+        load.may_be = {phase}
+        if self._collective(line):
+            self._join(group, process, line, _identity(line))
         return _Owner(process, load, Scope.INFERRED, rule)
+
+    def _shows_first(self, group: Group, line: Line, process: Process | None) -> bool:
+        """Whether a line can be of a load that began before the log did: as long as nothing is known of its writer."""
+        key = key_of(line)
+        if key in group.shared or (*key, line.prefix.tag) in group.restarted:
+            return False
+        if process is not None and (process.routes or process.loads):
+            return False
+        if process is None and self._collective(line):
+            return line.prefix.who in self.programs[line.pattern.program].grammar.sole
+        if process is not None and process.tag is not None:
+            return True
+        if self._unnamed(group, line) or process is None:
+            # Children that serve may be several, and a log without prefixes may be a relay's; one loads at a time.
+            return line.pattern.possible_in <= {"fit", "allocate"} and not any(one.loads for one in group.processes)
+        return line.stream.trusted or not any(one.loads for one in group.processes)
+
+    def _unnamed(self, group: Group, line: Line) -> bool:
+        """Whether a line could be of any of a supervisor's children, or of a log without prefixes that mixes some."""
+        pid, name = key_of(line)[1], line.stream.identifier
+        if pid in group.supervised or (not line.stream.trusted and name is None and form_of(line) == "bare"):
+            return True
+        relays = (one for one in self.programs.values() if one.grammar.supervises)
+        return name is not None and any(known.search(name) for one in relays for known in one.process_names)
 
     def _another(self, load: Load, line: Line, again_s: float | None) -> bool:
         """Whether a line that is all that is known of a load, printed again, tells of another load.
@@ -944,10 +1033,12 @@ class _Machine:
         Only in a log that somebody filtered: a load of which anything else is known may print the line for its dry run
         and for its draft model too.
         """
-        begun, now = load.begun.time_us, line.time_us
-        if again_s is None or begun is None or now is None or not load.implied or not load.open:
+        if again_s is None or not load.implied or not load.open or load.items:
             return False
-        return load.begun.pattern is line.pattern and not load.items and now - begun > again_s * 1_000_000
+        if load.begun.pattern is not line.pattern or load.begun.prefix.tag != line.prefix.tag:
+            return False
+        begun, now = load.begun.time_us, line.time_us
+        return again_s == 0 or (begun is not None and now is not None and now - begun > again_s * 1_000_000)
 
     def _relaying(self, group: Group) -> Process | None:
         """The process that relays its children's lines through this group's stream; it may not have spoken yet."""
@@ -961,6 +1052,7 @@ class _Machine:
         load = Load(process=process, number=len(process.loads), begun=line, engine=process.program, model=model)
         load.phases.append((load.phase, line))
         process.loads.append(load)
+        process.group.changes += 1
         return load
 
     def _end(self, load: Load, line: Line, reason: str) -> None:
@@ -1001,7 +1093,7 @@ class _Machine:
         if "part" in effects:
             self._part(load, line)
         if "context" in effects:
-            load.context = Context(len(load.contexts), load.part)
+            load.context = Context(len(load.contexts), load.part, announced=True)
             load.contexts.append(load.context)
             load.unsure.discard("context")
         if "block" in effects and load.context is not None:
@@ -1038,7 +1130,19 @@ class _Machine:
             return
         if target == "serve" and load.phase == "asleep" and not load.open:
             return
+        after = line.pattern.effects["phase"].get("after")
+        if after and load.implied and all(phase != after for phase, _ in load.phases):
+            self._was_all(load, after)
         load.enter(target, line)
+
+    def _was_all(self, load: Load, phase: str) -> None:
+        """The end of a phase whose beginning is not in the log: what the load printed so far was of that phase."""
+        load.phases[0] = (phase, load.phases[0][1])
+        load.phase = phase
+        for item in load.items:
+            if phase == "fit" and item.mark is Mark.COUNTED:
+                item.mark, item.why = Mark.PLANNED, "printed by a dry run that allocates nothing"
+        load.contexts, load.context, load.outer, load.part = [], None, [], Part.TARGET
 
     def _part(self, load: Load, line: Line) -> None:
         target = _target(line, "part")
@@ -1084,9 +1188,9 @@ class _Machine:
         if value is None or getattr(event, target, None) is not None:
             return event
         text = str(value)
-        if line.pattern.fields[target].type is not int:
-            return replace(event, **{target: text})
-        return replace(event, **{target: int(text)}) if text.removeprefix("-").isdecimal() else event
+        if event_fields(type(event))[target].type is int:
+            return replace(event, **{target: int(text)}) if WHOLE.fullmatch(text) else event
+        return replace(event, **{target: text})
 
     # -- the ledger ---------------------------------------------------------------------------------------------------
 
@@ -1251,8 +1355,8 @@ class _Machine:
                 load.enter("end", line)
             return
         if load.open:
-            if reason == "exit" and load.variables.get("closing_reason"):
-                reason = load.variables["closing_reason"][0]
+            if reason == "exit":
+                reason = load.closing_reason or reason
             load.closing = load.closing or line
             load.ended, load.end_reason = line, reason
             if reason != "sleep":
@@ -1277,11 +1381,13 @@ class _Machine:
                 touched.append(load)
                 if load.open:
                     final = reason or "unknown"
-                    if final == "exit" and load.closing is not None:
-                        final = load.variables.get("closing_reason", ["exit"])[0]
+                    if final == "exit":
+                        final = load.closing_reason or final
                     load.ended, load.end_reason = line, final
                     load.closing = load.closing or line
                     load.enter("end", line)
+        elif line.stream.manager:
+            touched = [one.load for one in group.processes if one.load is not None and one.load.open]
         if len(touched) == 1:
             self._emit(line, _Owner(touched[0].process, touched[0], Scope.EXACT, "invocation of the unit"))
         else:

@@ -34,6 +34,9 @@ __all__ = [
     "with_first_clocked",
 ]
 
+BACK_US = 1_000_000
+"""A clock that goes back so far without a beginning is another process's; threads mix their lines by less."""
+
 WINDOW = 4096
 """So many rows are looked at together while their sorts get known."""
 
@@ -141,6 +144,9 @@ def suspects_of(
         if more:
             sorting = np.argsort(orders, kind="stable")
             orders, clocks, marks = orders[sorting], clocks[sorting], marks[:, sorting]
+        back = (clocks[1:] < clocks[:-1] - BACK_US) & ~marks[0][1:]
+        if back.any():
+            group.restarted.add(key[:3])
         judged = judge_columns(clocks, *marks)
         if judged.shared and key[2] is None:
             group.shared.add(key[:2])

@@ -70,7 +70,9 @@ def holding(device: Document) -> Holding:
 
 def failed(load: Document) -> bool:
     """Whether the load never got ready."""
-    return bool(mapping(load, "failure")) or (label(load, "end_reason") == "failed" and not label(load, "ready_at"))
+    return bool(mapping(load, "failure")) or (
+        label(load, "end_reason") == "failed" and not load.get("ready", label(load, "ready_at"))
+    )
 
 
 def verdict(document: Document, load: Document | None) -> str:

@@ -185,7 +185,7 @@ def _all_lines(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         SELECT line_id, source_id, telemetry_row."offset", telemetry_row.length, telemetry_row.at_us,
             telemetry_row.text, used_bytes
         FROM telemetry_row
-        JOIN (
+        LEFT JOIN (
             SELECT line_id, used_bytes FROM card_sample UNION ALL SELECT line_id, used_bytes FROM holder_sample
         ) USING (line_id)
         """

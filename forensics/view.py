@@ -6,7 +6,7 @@ All texts here are as they came from the document. Whoever prints them makes the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from forensics.aliases import Aliases, Cited
@@ -108,6 +108,7 @@ def view(document: Document, asked: str | None = None, aliases: Aliases | None =
     on_cards = [device for device in devices if (label(device, "where") or "card") in ("card", "shared")]
     failure = _failure(shown, aliases) if load and failed(load) else ()
     cards = tuple(card_view(document, shown, device, aliases) for device in sorted(on_cards, key=card_order))
+    cards, said_once = _once(cards)
     report_title, report_rows = _self_report(shown, aliases)
     findings = tuple(_finding(entry, aliases) for entry in maps(shown, "findings"))
     set_aside = tuple(_set_aside(document, shown, aliases))
@@ -118,7 +119,7 @@ def view(document: Document, asked: str | None = None, aliases: Aliases | None =
         notes=_notes(shown),
         failure=failure,
         cards=() if failure and not any(card.rows for card in cards) else cards,
-        elsewhere=tuple(_elsewhere(document, load, devices, on_cards)),
+        elsewhere=(*said_once, *_elsewhere(document, load, devices, on_cards)),
         report_title=report_title,
         report_rows=report_rows,
         findings=findings,
@@ -133,6 +134,15 @@ def view(document: Document, asked: str | None = None, aliases: Aliases | None =
         next_step=advice,
         legend=aliases.legend(),
     )
+
+
+def _once(cards: tuple[Card, ...]) -> tuple[tuple[Card, ...], tuple[Line, ...]]:
+    """The cards, and what is true of the joining of all of them."""
+    remarks = {card.remark for card in cards}
+    if len(cards) < 2 or len(remarks) != 1 or remarks == {""}:
+        return cards, ()
+    head, _, by = cards[0].remark.partition(" by ")
+    return tuple(replace(card, remark="") for card in cards), (Line(head[:1].upper() + head[1:], (f"by {by}",)),)
 
 
 def _unless(said: str, text: str) -> str:

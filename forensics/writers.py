@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .catalogue import Pattern
+from .catalogue import PHASES, Pattern
 from .events import LoadReady
 from .lives import Group, Load, Mark, Process
 from .scan import Line
@@ -20,12 +20,14 @@ from .scan import Line
 __all__ = [
     "Key",
     "Relay",
+    "begins_anew",
     "blur",
     "claimed_twice",
     "form_of",
     "key_of",
     "may_write",
     "settle",
+    "shown_phase",
     "strangers",
     "twin_parents",
     "twins",
@@ -33,6 +35,9 @@ __all__ = [
 ]
 
 Key = tuple[str, int | None]
+
+AGAIN_US = 10_000_000
+"""A load prints its amounts of one kind and device within so much time."""
 
 
 def key_of(line: Line) -> Key:
@@ -262,6 +267,40 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
 def _serves(pattern: Pattern) -> bool:
     serving = bool(pattern.possible_in) and pattern.possible_in <= {"serve", "asleep"}
     return serving or pattern.effects.get("implies_load", {}).get("phase") == "serve"
+
+
+def shown_phase(pattern: Pattern) -> str | None:
+    """The phase of a load of which nothing is known but that it printed such a line; None if it proves no load.
+
+    What may come without the program's prefix may be of another program, and what a parent prints is of no load.
+    """
+    possible = pattern.possible_in
+    if pattern.unprefixed or pattern.role == "parent" or not possible <= PHASES:
+        return None
+    likely = next((one for one in ("allocate", "serve", "asleep") if one in possible), None)
+    return likely or (next(iter(possible)) if len(possible) == 1 else None)
+
+
+def begins_anew(load: Load, line: Line) -> bool:
+    """Whether an amount begins a load's ledger anew: seconds later, or behind contexts that were there already.
+
+    Somebody may have cut the lines in between out of the log, with the line that began the next load among them.
+    """
+    arguments = line.pattern.effects.get("item", {})
+    part, device = arguments.get("part", load.part), getattr(line.matched.event, "device", None) or ""
+    if arguments.get("combine", "add") != "add":
+        return False
+    for other in load.items:
+        if other.line.pattern is not line.pattern or other.part != part or other.device != device:
+            continue
+        begun, now = other.line.time_us, line.time_us
+        if begun is not None and now is not None and now - begun > AGAIN_US:
+            return True
+        if other.per == "context":
+            return load.context is not None and other.context is load.context and not load.context.announced
+        if any(one.part == part for one in load.contexts):
+            return True
+    return False
 
 
 def settle(load: Load, line: Line) -> None:

@@ -42,11 +42,15 @@ steps AS (
     FROM samples
     WHERE mean_length IS NOT NULL AND accepted IS NOT NULL AND accepted > 0
 ),
+-- An interval of full drafts has drafted / depth of them: only one reading is left.
 fits AS (
     SELECT
-        *, greatest(with_low, fewest) <= least(with_high, drafted) AS with_bonus,
-        greatest(without_low, fewest) <= least(without_high, drafted) AS without_bonus
-    FROM steps
+        * REPLACE (CASE WHEN whole THEN drafts ELSE fewest END AS fewest),
+        greatest(with_low, fewest) <= least(with_high, drafted) AND NOT (whole AND mean_length < 1 + accepted / drafts - 0.5)
+            AS with_bonus,
+        greatest(without_low, fewest) <= least(without_high, drafted)
+            AND NOT (whole AND mean_length > accepted / drafts + 0.5) AS without_bonus
+    FROM (SELECT *, coalesce(covers = 'interval' AND drafts * depth = drafted, false) AS whole FROM steps)
 ),
 lengths AS (
     SELECT

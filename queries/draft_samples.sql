@@ -2,7 +2,8 @@
 --
 -- Only lines that belong to a load and are believed. Cumulative lines are not here: see draft_totals. The steps
 -- (drafts) are not printed; they follow from the accepted tokens and the mean length if that counts the bonus token,
--- else from the rates by position.
+-- else from the rates by position. Of an interval whose drafts all have full depth they are drafted / depth, if the mean
+-- length then is one with the bonus token or one without.
 --
 -- load_id         VARCHAR  The load.
 -- ordinal         BIGINT   Place among all matched lines.
@@ -54,6 +55,8 @@ measured AS (
 SELECT
     load_id, ordinal, at_us, covers, writer, slot, task, accepted, drafted, ratio, printed_ratio, mean_length, positions,
     CASE
+        WHEN covers = 'interval' AND drafted % depth = 0 AND abs(mean_length - accepted * depth / drafted - 0.5) BETWEEN 0.495 AND 0.505
+            THEN drafted / depth
         WHEN accepted > 0 AND mean_length > 1
             AND round(accepted / (mean_length - 1)) BETWEEN accepted / (mean_length + 0.005 - 1)
                 AND accepted / (mean_length - 0.005 - 1)

@@ -7,10 +7,11 @@
 -- ready       BIGINT   Of those, had got ready.
 -- last_us     BIGINT   Latest end, µs UTC.
 SELECT
-    engine, model, end_reason,
+    loads.engine, loads.model, loads.end_reason,
     count(*) AS loads,
-    count(ready_us) AS ready,
-    max(ended_us) AS last_us
+    count(load.ready_line) AS ready,
+    max(loads.ended_us) AS last_us
 FROM loads
-GROUP BY engine, model, end_reason
-ORDER BY count(*) DESC, engine, model, end_reason
+JOIN load USING (load_id)
+GROUP BY loads.engine, loads.model, loads.end_reason
+ORDER BY count(*) DESC, loads.engine, loads.model, loads.end_reason

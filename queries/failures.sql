@@ -106,7 +106,7 @@ outcomes AS (
             WHEN load.ended_line IS NULL THEN CASE WHEN load.closing_us IS NULL THEN 'log_ends' ELSE 'ended' END
             WHEN load.end_reason IN ('crashed', 'killed', 'failed', 'aborted')
                 AND coalesce(load.ended_us - ended.last_us < 120000000, true) THEN 'ended'
-            WHEN coalesce(load.ended_us - ended.last_us < 5000000, load.ready_us IS NULL) THEN 'ended'
+            WHEN coalesce(load.ended_us - ended.last_us < 5000000, load.ready_line IS NULL) THEN 'ended'
             ELSE 'survived'
         END AS outcome,
         ended.root_line, ended.at_us, ended.first_ordinal, ended.last_ordinal, ended.roots, ended.followed, ended.lines

@@ -19,6 +19,12 @@ WITH held AS (
     JOIN device USING (process_id)
     LEFT JOIN card USING (card_id)
     WHERE device.place = 'card'
+    UNION
+    -- A log that names no device: the cards that its process was sampled to hold.
+    SELECT load.load_id, coalesce(card.gpu_index::VARCHAR, card.card_id) AS card, NULL AS device
+    FROM load
+    JOIN holder_sample USING (process_id)
+    JOIN card USING (card_id)
 ),
 free AS (
     SELECT DISTINCT memory.load_id, memory.card, memory.origin, memory.free_bytes, memory.line_id

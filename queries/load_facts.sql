@@ -4,7 +4,7 @@
 -- process where telemetry shows it (others hold the rest: the baseline), else what the program itself was told.
 --
 -- load_id     VARCHAR  The load.
--- what        VARCHAR  version, model, argument, setting, layers, speculation, cache, device, start_memory or pool.
+-- what        VARCHAR  version, model, argument, setting, layers, speculation, cache, device, start_memory, pool or notice.
 -- part        VARCHAR  Part of the load.
 -- name        VARCHAR  Name of the setting, device or figure.
 -- value       VARCHAR  Value, as printed.
@@ -51,6 +51,11 @@ facts AS (
     SELECT load_id, 'layers', 'target', 'layers offloaded', layers, NULL, NULL, NULL FROM loads
     UNION ALL
     SELECT load_id, 'speculation', 'target', 'speculation', coalesce(method, 'off'), NULL, NULL, line_id FROM speculation
+    UNION ALL
+    SELECT load_id, 'notice', 'target', 'unused tensors', 'printed', NULL, NULL, arg_min(line_id, ordinal)
+    FROM marker_seen
+    WHERE believed AND load_id IS NOT NULL AND what IN ('tensor_unused', 'tensor_unused_torn')
+    GROUP BY load_id
     UNION ALL
     SELECT
         load_id, 'cache', part, 'cache', string_agg(cells || ' cells ' || k_type || '/' || v_type, ', ' ORDER BY line_id),

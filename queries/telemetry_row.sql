@@ -1,4 +1,4 @@
--- One row a sample of telemetry, by the address of its bytes, with what it says in words.
+-- One row a sample of telemetry or an answer of a service, by the address of its bytes, with what it says in words.
 --
 -- line_id    VARCHAR  Identity, as evidence is cited.
 -- source_id  VARCHAR  Source.
@@ -17,3 +17,10 @@ SELECT
     card_id || ': ' || coalesce((used_bytes // 1048576)::VARCHAR, 'unknown') || ' MiB used of '
         || coalesce((total_bytes // 1048576)::VARCHAR, 'unknown') AS text
 FROM card_sample
+UNION ALL
+SELECT
+    line_id, any_value(source_id) AS source_id, any_value("offset") AS "offset", any_value(length) AS length,
+    any_value(at_us) AS at_us,
+    'counters: ' || string_agg(name || ' ' || printf('%.10g', value), ', ' ORDER BY name) AS text
+FROM request_counter
+GROUP BY line_id

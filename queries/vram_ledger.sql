@@ -27,4 +27,4 @@ SELECT
 FROM ledger_lines
 WHERE mark = 'counted'
 GROUP BY load_id, device, place, card_id, part, kind
-ORDER BY load_id, device, min(ordinal)
+ORDER BY load_id, device, min(ordinal), part, kind, size_bytes

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from journal_writer import Entry, journal
+from journal_writer import journal
 
 from forensics.casefile import attach_case, made_from, read_seal
 from forensics.errors import CaseError, UsageError
@@ -93,7 +93,8 @@ def test_reading_unchanged_inputs_again_leaves_the_file_alone(tmp_path: Path) ->
     os.utime(log, (1, 1))  # a new time of the same bytes is no change
     assert not ingest([str(log)], case).written
     assert not ingest([], case).written
-    assert case.stat() == before
+    after = case.stat()
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns)
 
 
 def test_a_source_that_grew_is_read_in_place_of_its_old_self(tmp_path: Path) -> None:
@@ -325,23 +326,6 @@ def test_kill_9_leaves_the_old_case_or_the_new_one(tmp_path: Path) -> None:
     ingest([], case)
     assert tables(case) == new
     assert sorted(one.name for one in tmp_path.iterdir()) == ["c.case", "server.log", "undisturbed.case"]
-
-
-def test_a_journal_that_is_written_in_place_has_grown(tmp_path: Path) -> None:
-    def entries(text: str) -> list[Entry]:
-        writer = [b"_TRANSPORT=stdout", b"_PID=7", b"_SYSTEMD_UNIT=a.service"]
-        return [(at, at, [*writer, b"MESSAGE=" + line.encode()]) for at, line in enumerate(text.splitlines(), 1)]
-
-    source, case = tmp_path / "system.journal", tmp_path / "c.duckdb"
-    source.write_bytes(journal(entries(LOG), state=1))
-    ingest([str(source)], case)
-    assert amounts(case) == [A]
-    source.write_bytes(journal(entries(LOG + MORE), state=1))
-    done = ingest([str(source)], case)
-    assert [(change.what, change.words.partition(":")[0]) for change in done.changes] == [
-        ("grown", "was written to in place")
-    ]
-    assert amounts(case) == [A, B]
 
 
 def test_what_a_killed_ingest_had_no_room_for_in_memory_is_no_input_and_goes(tmp_path: Path) -> None:

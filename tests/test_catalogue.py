@@ -53,6 +53,50 @@ def test_no_other_pattern_of_the_program_takes_the_sample(
     assert takers == []
 
 
+SHARED = {
+    # Several engines stand on the same libraries, which print the same in each: a torch without memory, a web server.
+    ("sglang", "listening", "vllm"),
+    ("sglang", "out_of_memory", "vllm"),
+    ("vllm", "out_of_memory", "sglang"),
+    ("vllm", "exception", "sglang"),
+    # ggml's, which a daemon that stands on it prints beside its own.
+    ("llama.cpp", "cuda_devices_found", "pflash"),
+    ("llama.cpp", "device_with_ordinal", "pflash"),
+    ("llama.cpp", "allocation_failed", "pflash"),
+    ("llama.cpp", "buffer_failed", "pflash"),
+}
+
+
+@pytest.mark.parametrize(
+    "program", [pytest.param(program, id=program.name) for program in CATALOGUE.programs if program.patterns]
+)
+def test_no_line_of_another_program_is_taken(program: Program) -> None:
+    takers = {
+        (program.name, pattern.name, other.name)
+        for other in CATALOGUE.programs
+        if other is not program
+        for sample in (sample for one in other.patterns for sample in one.samples)
+        for pattern in program.patterns
+        if pattern.contains in sample["line"] and read(program, pattern, sample["line"])
+    }
+    assert takers == {one for one in SHARED if one[0] == program.name}
+
+
+FOREIGN = ("whisper_backend_init: {}", '10.0.0.7 - - "GET /{} HTTP/1.1" 404', "user wrote: {}")
+"""Another component, another program, a client: what a line says is not theirs to say."""
+
+
+@pytest.mark.parametrize(
+    "pattern", [pytest.param(pattern, id=f"{pattern.program}: {pattern.name}") for pattern in CATALOGUE.patterns]
+)
+def test_a_sample_in_another_components_line_is_not_taken(pattern: Pattern) -> None:
+    program = CATALOGUE.program(pattern.program)
+    for sample in pattern.samples:
+        prefix = program.grammar.split(sample["line"])
+        assert prefix is not None
+        assert [form for form in FOREIGN if read(program, pattern, form.format(prefix.message))] == []
+
+
 @pytest.mark.parametrize(("program", "pattern", "line"), NEVERS)
 def test_a_counter_sample_does_not_match(program: Program, pattern: Pattern, line: str) -> None:
     assert read(program, pattern, line) is None

@@ -186,12 +186,16 @@ def test_wrong_use_is_2_with_one_line_that_says_what_to_write(
 APPS = "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n2026/11/30 11:07:18.130, GPU-8f319f5c-9498"
 BAD: dict[str, tuple[bytes, int, str]] = {
     "empty.log": (b"", 3, "empty.log: set aside: it holds nothing."),
-    "binary.log": (bytes(range(256)) * 64, 3, "binary.log: set aside: its bytes are no text. give the text of a log"),
+    "binary.log": (bytes(range(256)) * 64, 2, "binary.log: set aside: its bytes are no text. give the text of a log"),
     "cut.log.gz": (
         gzip.compress(os.urandom(4000).hex().encode())[:2000],
         3,
         "cut.log.gz: the gzip stream is cut after 2000 bytes",
     ),
+    "no-gzip.log.gz": (gzip.compress(b"some text")[:10], 2, "no-gzip.log.gz: the gzip stream is cut after 10 bytes"),
+    "nul.log": (b"a line\0\0\0\n" * 20, 2, "nul.log: set aside: its bytes are no text"),
+    "long.log": (b"x" * (50 << 20) + b"\nend\n", 3, "long.log: lines of more than 16777216 bytes were cut"),
+    "strange.log": (b"a line \xff\n" * 20, 3, "strange.log: characters were torn: 20 sequences"),
     "cut.csv": (APPS.encode(), 3, "cut.csv: the last row is cut"),
 }
 """What a bad file holds, the exit code when there is nothing else, and what is said of it."""

@@ -124,6 +124,35 @@ def test_the_grid_shows_models_sizes_and_two_classes_of_error(tmp_path: Path) ->
     assert "2 classes of error, not one" in claims(answer)
 
 
+def test_what_a_build_that_works_has_too_is_rejected_as_a_cause(tmp_path: Path) -> None:
+    unused = "model has unused tensor blk.40.attn_norm.weight (size = 20480 bytes) -- ignoring"
+    parts = []
+    for pid, (model, layers) in enumerate(
+        (("a-Q4_K_M", 41), ("b-Q4_K_M", 41), ("c-Q4_K_M", 41), ("d-IQ2_M", 41), ("e-Q8_0", 49)), 100
+    ):
+        text = load(
+            pid,
+            100 * pid,
+            model,
+            *(((5464,), 0, "") if model in {"d-IQ2_M", "e-Q8_0"} else ((300,), 5464, INTERNAL)),
+        )
+        told = f"{unused}\\nload_tensors: offloaded {layers}/{layers} layers to GPU"
+        first, second = text.split("\n", 1)
+        parts.append(first + "\n" + journal(pid, 100 * pid + 0.0005, *told.split("\\n")) + second)
+    document = ask(tmp_path, *parts).document
+    assert [(one["name"], one["failed"], one["served"]) for one in document["rejected"]] == [
+        ("layers offloaded", "41/41", ["41/41", "49/49"]),
+        ("unused tensors", "printed", ["printed"]),
+    ]
+    (claim,) = [one for one in document["findings"] if one["claim"].startswith("No causes")]
+    assert claim["state"] == "contradicted"
+    assert claim["claim"] == (
+        "No causes by themselves, since loads that served the same size have them too: layers offloaded 41/41, "
+        "unused tensors printed."
+    )
+    assert len(claim["against"]) > 0
+
+
 def test_counter_examples_stand_beside_the_crash(tmp_path: Path) -> None:
     counter = grid(tmp_path).document["counter_examples"]
     assert [
@@ -319,3 +348,53 @@ def test_a_failure_of_no_load_keeps_its_numbers_and_names_nobody(tmp_path: Path)
 def test_a_case_without_failures_says_so(tmp_path: Path) -> None:
     answer = ask(tmp_path, load(100, 0, "m", served=(30,)))
     assert (answer.verdict, answer.code) == ("No load failed in this evidence.", 0)
+
+
+RECORDS = """
+    SELECT program, role, count(*) FROM failure_records GROUP BY program, role, failure, load_id
+    ORDER BY min(ordinal)
+"""
+PROXY = """\
+[INFO] llama-swap listening on http://:8080
+[DEBUG] <prod> Executing start command: /usr/bin/llama-server --port 5800 -m /m/prod.gguf, env: PATH=/usr/bin
+srv    load_model: loading model '/m/prod.gguf'
+load_tensors:        CUDA0 model buffer size =  5000.00 MiB
+srv  llama_server: model loaded
+[INFO] <prod> Health check passed on http://localhost:5800/health
+CUDA error: an illegal memory access was encountered
+  current device: 0, in function ggml_backend_cuda_synchronize at /src/ggml/src/ggml-cuda/ggml-cuda.cu:2981
+  cudaStreamSynchronize(cuda_ctx->stream())
+/src/ggml/src/ggml-cuda/ggml-cuda.cu:107: CUDA error
+[WARN] <prod> upstream process exited unexpectedly
+[INFO] Request 10.0.0.7 "POST /v1/chat/completions HTTP/1.1" 502 68 "curl/8.5.0" 1.2s
+"""
+
+
+def test_a_childs_crash_its_supervisors_word_and_the_clients_answer_are_one_failure(tmp_path: Path) -> None:
+    connection = opened(tmp_path, server_log=PROXY)
+    assert connection.execute("SELECT count(*) FROM failures").fetchone() == (1,)
+    assert connection.execute(RECORDS).fetchall() == [
+        ("llama.cpp", "root", 1),
+        ("llama.cpp", "follows", 3),
+        ("llama-swap", "end", 1),
+        ("llama-swap", "answer", 1),
+    ]
+
+
+def test_an_answer_is_of_no_failure_while_another_load_of_the_supervisor_is_alive(tmp_path: Path) -> None:
+    other = "[DEBUG] <small> Executing start command: /usr/bin/llama-server -m /m/small.gguf, env: PATH=/usr/bin\n"
+    connection = opened(tmp_path, server_log=PROXY.replace("CUDA error: an", other + "CUDA error: an"))
+    assert "answer" not in {role for _, role, _ in connection.execute(RECORDS).fetchall()}
+
+
+def test_an_allocation_that_is_refused_in_three_lines_is_one_failure_with_all_of_them(tmp_path: Path) -> None:
+    log = """\
+0.00.700.000 I srv    load_model: loading model '/m/prod.gguf'
+0.01.364.245 E ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9866.00 MiB on device 1: cudaMalloc failed: out of memory
+0.01.364.250 E ggml_gallocr_reserve_n: failed to allocate CUDA1 buffer of size 10345253120
+0.01.364.260 E graph_reserve: failed to allocate compute buffers
+0.01.364.300 E srv    load_model: failed to load model, '/m/prod.gguf'
+0.01.364.400 E srv  llama_server: exiting due to model loading error
+"""  # noqa: E501
+    connection = opened(tmp_path, server_log=log)
+    assert connection.execute(RECORDS).fetchall() == [("llama.cpp", "root", 1), ("llama.cpp", "follows", 4)]

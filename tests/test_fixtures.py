@@ -11,7 +11,8 @@ import pytest
 
 from forensics.case import read_evidence
 from forensics.catalogue import Catalogue, load_catalogue
-from forensics.regress import Case, as_text, check_case, find_cases
+from forensics.check_formats import as_text
+from forensics.regress import Case, check_case, find_cases
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 CASES = find_cases([FIXTURES])

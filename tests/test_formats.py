@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
+import duckdb
 import pytest
 from typer.testing import CliRunner
 
+from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
 from forensics.cli import app
 from forensics.errors import CatalogueError
-from forensics.opened import open_inputs
+from forensics.opened import open_inputs, ready
 from forensics.pattern_checks import explain_line, lint, run_samples
+from forensics.question import load_questions
 
 ADDED = """
 program = "llama.cpp"
@@ -200,3 +204,29 @@ def test_the_commands_print_it_and_exit_by_it(tmp_path: Path, added: Path) -> No
     code, printed = run("test", str(tmp_path / "bad.toml"))
     assert code == 1
     assert "gives {'name': 'cache', 'value': 'on'} instead of {'name': 'cache', 'value': 'off'}" in printed
+
+
+IMAGES = """\
+layout: flux-dev on cuda:2
+unet resident on cuda:2, 6.20 GiB
+vae resident on cuda:2, 0.31 GiB
+text_encoder resident on cpu, 9.10 GiB
+ready after 11.8 s
+"""
+
+
+def test_the_example_of_an_image_server_does_what_the_page_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "patterns.md").read_text("utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    brought = load_catalogue(texts=[("image-server.toml", text)])
+    assert lint(brought) == []
+    assert run_samples(brought, ["image-server.toml"])[1] == []
+    (tmp_path / "server.log").write_text(IMAGES)
+    stored = duckdb.connect()
+    store(read_evidence([tmp_path], brought), stored)
+    connection = ready(stored, load_questions(), None)
+    assert connection.execute("SELECT engine, model, ready_line IS NOT NULL FROM load").fetchall() == [
+        ("image server", "flux-dev", True)
+    ]
+    ledger = "SELECT device, round(sum(size_bytes) / 1073741824, 2) FROM vram_ledger GROUP BY device ORDER BY device"
+    assert connection.execute(ledger).fetchall() == [("cpu", 9.1), ("cuda:2", 6.51)]

@@ -310,13 +310,13 @@ def test_lines_that_several_loads_could_have_written_name_them(tmp_path: Path) -
 
 def test_lines_without_an_owner_and_lines_that_no_pattern_reads_are_listed(tmp_path: Path) -> None:
     lines = """
-    load_tensors:        CUDA0 model buffer size =  1000.00 MiB
+    srv   prompt_save:  - saving prompt with length 189, total state size = 156.649 MiB (draft: 0.000 MiB)
     arena 1 of size 12.5 MiB
     arena 2 of size 13.5 MiB
     """
     case = opened(tmp_path, server_log="\n".join(one.strip() for one in lines.splitlines()))
     assert rows(case, "SELECT event, reason FROM orphans") == [
-        ("buffer_allocated", "only writer of its source; before any load")
+        ("prompt_saved", "only writer of its source; before any load")
     ]
     assert rows(case, "SELECT template, lines, sources, example FROM unread_templates") == [
         ("arena # of size #.# MiB", 2, 1, "arena 1 of size 12.5 MiB")

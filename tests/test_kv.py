@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from opened import cards_csv, journal, opened, rows
+from opened import cards_csv, holders_csv, journal, opened, rows
 
 from forensics.answer import Answer, Ask
 from forensics.ask_kv import kv
@@ -100,6 +100,44 @@ def test_a_change_of_tokens_is_told_in_bytes_on_each_card(tmp_path: Path) -> Non
     assert "240,420 tokens fewer than load 1, 3.67 GiB on each card" in claims(answer)
 
 
+def test_a_pool_over_two_cards_is_bound_by_the_tightest_as_telemetry_shows(tmp_path: Path) -> None:
+    # another engine holds 3758 MiB, 3.67 GiB, of one card: the other card's as many stay unused
+    used = cards_csv((-5, 0, 300), (-5, 1, 4058), (60, 0, 20300), (60, 1, 24058))
+    held = holders_csv((-5, 1, 4242, 3758), (60, 1, 4242, 3758), (60, 0, 100, 20000), (60, 1, 100, 20000), name="vllm")
+    connection = opened(tmp_path, vllm_log=boot(100, 0, 289661, "1.10", budget="4.42"), gpu_csv=used, apps_csv=held)
+    assert rows(
+        connection,
+        "SELECT cards, tight_card, tight_bytes // 1048576, roomy_card, stranded_bytes // 1048576, origin "
+        "FROM kv_binding",
+    ) == [(2, "1", 20069, "0", 3758, "telemetry")]
+    assert (
+        "Card 1 binds Load 1's pool: 19.60 GiB were free on it at the start. Up to 3.67 GiB more on card 0"
+        in claims(ask(connection))
+    )
+
+
+def three_cards(pool: int) -> dict[str, str]:
+    """Two starts: a third card is there at the first, and gone at the second."""
+    third = "GPU-00000000-0000-4000-8000-00000000000c"
+    used = cards_csv((-5, 0, 300), (-5, 1, 300), (995, 0, 300), (995, 1, 300)) + (
+        f"2026/09/18 07:59:55.000, 2, {third}, NVIDIA GeForce RTX 3060, 12288 MiB, 9000 MiB, 2988 MiB, 300 MiB\n"
+    )
+    log = boot(100, 0, 548909, "2.09", budget="8.38") + boot(200, 1000, pool, f"{pool / 262144:.2f}", budget="8.38")
+    return {"vllm_log": log, "gpu_csv": used}
+
+
+def test_a_pool_as_large_as_before_on_a_box_that_lost_a_card_is_a_standing_risk(tmp_path: Path) -> None:
+    answer = ask(opened(tmp_path, **three_cards(548909)))
+    (risk,) = [one for one in answer.document["findings"] if one["claim"].startswith("Standing risk")]
+    assert risk["state"] == "not established"
+    assert risk["claim"].startswith("Standing risk: card 2 was there when load 1 began and is not now (2 seen)")
+    assert [pool["cards"]["lost"] for pool in answer.document["pools"]] == [0, 1]
+
+
+def test_a_pool_that_was_sized_again_after_a_card_went_is_no_standing_risk(tmp_path: Path) -> None:
+    assert "Standing risk" not in claims(ask(opened(tmp_path, **three_cards(289661))))
+
+
 def test_no_change_of_a_pool_is_told_with_one_cause(tmp_path: Path) -> None:
     log = boot(100, 0, 530081, "2.02") + boot(200, 1000, 548909, "2.09", budget="8.38")
     found = [
@@ -168,6 +206,30 @@ def test_bytes_per_token_are_the_budget_of_one_card_over_the_tokens(
 ) -> None:
     answer = ask(opened(tmp_path, vllm_log=boot(100, 0, tokens, f"{tokens / 262144:.2f}", budget=budget)))
     assert int(answer.document["pools"][0]["bytes_per_token"]) == pytest.approx(each, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "length", "at_once"),
+    [
+        (586974, 262144, "2.24"),
+        (591184, 32768, "18.04"),
+        (567978, 131072, "4.33"),
+        (451603, 147456, "3.06"),
+        (168178, 262144, "0.64"),
+    ],
+)
+def test_a_pair_that_agrees_is_not_flagged(tmp_path: Path, tokens: int, length: int, at_once: str) -> None:
+    answer = ask(opened(tmp_path, vllm_log=boot(100, 0, tokens, at_once, length=length)))
+    assert [one["claim"] for one in answer.document["findings"] if "must not" in one["claim"]] == []
+
+
+def test_a_length_with_a_suffix_is_no_number(tmp_path: Path) -> None:
+    # 262,144 / 32,000 = 8.2, and by 32,768 it is 8.0: nobody knows which of them "32K" is
+    arguments = "{'model': '/m/q', 'max_model_len': '32K'}"
+    text = boot(100, 0, 262144, "8.00", length=32768, arguments=arguments)
+    lines = [line for line in text.splitlines(keepends=True) if "Maximum concurrency" not in line]
+    (pool,) = ask(opened(tmp_path, vllm_log="".join(lines))).document["pools"]
+    assert (pool["tokens"], pool["request_tokens"], pool["quotient"]) == (262144, None, None)
 
 
 def test_two_pools_in_one_load_are_two_sizings(tmp_path: Path) -> None:
@@ -268,8 +330,11 @@ def test_a_caches_size_follows_from_the_models_shape(tmp_path: Path, layers: int
 
 
 def test_a_pool_line_of_no_load_is_shown_and_never_used(tmp_path: Path) -> None:
-    log = "(EngineCore pid=109) INFO 05-04 10:05:57 [kv_cache_utils.py:1713] GPU KV cache size: 67,728 tokens\n"
+    log = """
+(EngineCore pid=109) INFO 05-04 10:05:57 [kv_cache_utils.py:1713] GPU KV cache size: 567,978 tokens
+(EngineCore pid=107) INFO 05-04 10:05:58 [kv_cache_utils.py:1713] GPU KV cache size: 567,978 tokens
+INFO 05-04 10:05:59 [kv_cache_utils.py:1713] GPU KV cache size: 67,728 tokens
+"""
     answer = ask(opened(tmp_path, vllm_log=log))
-    assert answer.document["pools"] == []
+    assert [one["tokens"] for one in answer.document["pools"]] == [567978, 567978]
     assert [one["tokens"] for one in answer.document["ambiguous"]] == [67728]
-    assert answer.code == 3

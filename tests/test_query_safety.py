@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from pathlib import Path
 
@@ -206,6 +207,18 @@ def test_a_query_that_takes_too_much_memory_is_stopped(case: Path) -> None:
     lock(opened.connection, limits)
     with pytest.raises(QuestionError, match="needs more than 32 MiB"):
         run_query(opened, "SELECT list(range) FROM range(100000000)", limits)
+
+
+@pytest.mark.parametrize(
+    "greedy", ["SELECT range(300000000)", "SELECT list_resize([1], 300000000, 1)", "SELECT format('{:>2000000000}', 1)"]
+)
+def test_one_value_cannot_take_the_memory_that_a_query_may_not(case: Path, greedy: str) -> None:
+    begun = time.monotonic()
+    printed = CliRunner().invoke(app, ["query", greedy, "--case", str(case), "--memory", "64", "--seconds", "5"])
+    assert isinstance(printed.exception, QuestionError)
+    assert "needs more than 64 MiB" in str(printed.exception)
+    assert time.monotonic() - begun < 20
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
 
 
 def test_rows_are_capped_with_a_notice(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:

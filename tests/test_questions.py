@@ -41,6 +41,10 @@ def test_a_question_without_rows_is_no_error(question: Question, empty: duckdb.D
     assert bool(rows) == (question.name == "soak_rules")  # rules stand in the question itself
 
 
+def test_at_least_forty_questions_are_documented_and_each_row_of_the_rest_has_its_columns() -> None:
+    assert len([one for one in QUESTIONS if one.summary and one.columns]) == len(QUESTIONS) >= 40
+
+
 def test_a_header_that_lies_is_told_column_by_column(empty: duckdb.DuckDBPyConnection) -> None:
     lying = parse_question("loads.sql", "-- One row a load.\n--\n-- load  VARCHAR  The load.\nSELECT 1")
     assert check_header(empty, lying)[0] == "loads.sql says ('load', 'VARCHAR'), the view has ('load_id', 'VARCHAR')"

@@ -533,10 +533,17 @@ def test_the_counters_of_answers_one_a_line(tmp_path: Path) -> None:
 """
     (counters,), source = taken(tmp_path, content)
     assert columns(counters) == {
-        "wall_us": [1_796_036_870_877_313] * 2 + [1_796_036_871_000_000] * 2,
-        "name": ["timings.prompt_n", "timings.draft_n", "usage.prompt_tokens", "usage.details.cached"],
-        "labels": [None, None, "model=m", "model=m"],
-        "value": [9.0, 4.0, 7.0, 3.0],
+        "wall_us": [1_796_036_870_877_313] * 4 + [1_796_036_871_000_000] * 2,
+        "name": [
+            "timings.prompt_n",
+            "timings.draft_n",
+            "answer.content_chars",
+            "answer.reasoning_chars",
+            "usage.prompt_tokens",
+            "usage.details.cached",
+        ],
+        "labels": [None] * 4 + ["model=m"] * 2,
+        "value": [9.0, 4.0, 1.0, 0.0, 7.0, 3.0],
     }
     assert [(problem.what, problem.count) for problem in source.problems] == [
         ("lines without counters were passed over", 1)

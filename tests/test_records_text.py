@@ -73,9 +73,26 @@ def test_a_line_over_the_limit_is_cut_and_counted_with_its_offset() -> None:
 
 
 def test_a_line_of_many_megabytes_is_one_record(tmp_path: Path) -> None:
-    (tmp_path / "big.log").write_bytes(b"x" * 50_000_000 + b"\nend\n")
+    (tmp_path / "big.log").write_bytes(b"x" * 16_000_000 + b"\nend\n")
     blocks = [part for part in read_inputs([tmp_path / "big.log"]) if isinstance(part, Block)]
-    assert [int(length) for block in blocks for length in block.lengths] == [50_000_000, 3]
+    assert [int(length) for block in blocks for length in block.lengths] == [16_000_000, 3]
+
+
+def test_a_line_without_end_is_cut_and_what_is_missing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "big.log").write_bytes(b"one\n" + b"x" * 50_000_000 + b"\nend\n")
+    *blocks, source = read_inputs([tmp_path / "big.log"])
+    assert [int(length) for block in blocks if isinstance(block, Block) for length in block.lengths] == [3, 16 << 20, 3]
+    assert isinstance(source, Source)
+    what = "lines of more than 16777216 bytes were cut; 33222784 bytes are missing"
+    assert source.problems == [Problem(source.name, "loss", what, "", 4, 1)]
+
+
+def test_bytes_that_are_no_utf8_are_counted_and_the_first_is_located(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes("a true \ufffd and ä\n".encode() + b"torn \xc3\nand \xff\xfe\n")
+    *_, source = read_inputs([tmp_path / "a.log"])
+    assert isinstance(source, Source)
+    what = "characters were torn: 3 sequences of bytes are no UTF-8; they are kept, and shown as escapes"
+    assert source.problems == [Problem(source.name, "loss", what, "", 23, 3)]
 
 
 awkward = st.lists(

@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from asking_loads import FIXTURES, case_of
 from opened import cards_csv, holders_csv, journal, opened, rows
 
 from forensics.catalogue import load_catalogue
@@ -168,6 +169,48 @@ def test_a_report_cut_to_whole_gigabytes_fits_but_decides_nothing(tmp_path: Path
     load = replayed(tmp_path, 25 * 10**9 / MIB, 0)  # 25,608,375,501 bytes print as 25 GB
     assert load["self_report"]["replay"]["matches"]
     assert [state for state, claim in claims(load) if "own lines give" in claim] == ["not established"]
+
+
+def test_the_recorded_loads_report_is_explained_to_within_the_runtimes(tmp_path: Path) -> None:
+    connection = case_of(FIXTURES / "llama-mtp-vision-two-cards")
+    report = (round(24422.05 * MIB), round(0.005 * MIB), "the service")
+    found = document(connection, load_catalogue(), moment="ready", self_report=report)
+    (load,) = found["loads"]
+    gap = load["gap"]
+    assert (load["self_report"]["replay"]["algorithm"], load["self_report"]["replay"]["matches"]) == (
+        "last_value_wins",
+        True,
+    )
+    assert [
+        (one["part"], one["kind"], round(one["mib"], 2), one["why"]) for one in gap["items"] if one["why"] != "runtime"
+    ] == [
+        ("vision", "weights", 639.55, "never_matched"),
+        ("target", "kv_cache", 4352.00, "overwritten"),
+        ("target", "compute", 2169.13, "overwritten"),
+    ]
+    assert [one["why"] for one in gap["items"]].count("runtime") == 2
+    assert [abs(device["unexplained_mib"]) < 16 for device in load["devices"] if device["where"] == "card"] == [
+        True
+    ] * 2
+
+
+SMALLEST = PLAIN.replace("5000.00", "5450.00").replace("1000.00", "1360.00").replace("  500.00", " 4881.00")
+"""The smallest of nine models, by its journal: weights 10900, cache 2720 and compute 2 × 4881 MiB."""
+
+
+def test_a_report_that_holds_the_compute_buffers_shows_that_they_are_not_always_omitted(tmp_path: Path) -> None:
+    lines = SMALLEST.replace("{name}", "smallest").rsplit("srv ", 1)[0]
+    connection = opened(
+        tmp_path,
+        server_log=journal(4711, 0, lines),
+        gpu_csv=cards_csv((-1, 0, 0), (-1, 1, 0), (9, 0, 12595), (9, 1, 12595)),
+        apps_csv=holders_csv((9, 0, 4711, 12590), (9, 1, 4711, 12590)),  # 25180 MiB, 24.59 GiB
+    )
+    load = explained(connection, 23382.00)
+    replay, gap = load["self_report"]["replay"], load["gap"]
+    assert (replay["matches"], replay["mib"], replay["overwritten"]) == (True, 23382.0, [])
+    assert [one["mib"] for one in replay["entered"] if one["kind"] == "compute"] == [4881.0, 4881.0]
+    assert round(gap["mib"] / 1024, 2) == 1.76
 
 
 @pytest.mark.parametrize("mib", [25108.48, 24422.05 + 3, 30000.0], ids=["the incident's", "3 MiB off", "far off"])

@@ -80,6 +80,41 @@ def test_rule_sets_have_names_and_versions(tmp_path: Path) -> None:
     }
 
 
+def cards(*sessions: tuple[int, int], turns: int = 5) -> str:
+    """A log of two cards at each turn."""
+    return "session_id,turn_id,gpu_index,memory_used_mib,utilization_gpu_pct\n" + "".join(
+        f"{session},{turn},{card},{used},98\n"
+        for session, both in enumerate(sessions, 1)
+        for turn in range(1, turns + 1)
+        for card, used in enumerate(both)
+    )
+
+
+def test_a_card_that_grows_while_another_shrinks_is_told_and_the_rule_sets_stand(tmp_path: Path) -> None:
+    turns = log(*[good(47000)] * 5)
+    gpus = cards((23500, 23500), (23600, 23400), (23700, 23300), (23800, 23200), (23900, 23100))
+    ask = case(tmp_path, {"turn-log.csv": turns, "gpu-log.csv": gpus})
+    answer = soak(ask)
+    (found,) = answer.document["runs"]
+    assert (found["growth_mib"], verdicts(found)["code"]) == (0, "PASS")
+    assert [(one["gpu_index"], one["growth_mib"], one["turns"]) for one in found["by_card"]] == [
+        (0, 400, 20),
+        (1, -100, 20),
+    ]
+    assert (found["hidden"]["gpu_index"], found["hidden"]["growth_mib"]) == (0, 400)
+    assert "by card     0: +400 MiB, 1: −100 MiB" in screen(ask, answer)
+
+
+def test_cards_that_grow_as_their_sum_does_hide_nothing(tmp_path: Path) -> None:
+    files = {
+        "turn-log.csv": log(good(47000), *[good(47240)] * 4),
+        "gpu-log.csv": cards((23500, 23500), *[(23740, 23500)] * 4),
+    }
+    (found,) = soak(case(tmp_path, files)).document["runs"]
+    assert ([one["growth_mib"] for one in found["by_card"]], found["hidden"]) == ([240, 0], None)
+    assert found["cards_differ_mib"] == 0
+
+
 def test_a_dead_server_is_no_baseline_and_growth_from_it_no_number(tmp_path: Path) -> None:
     first = [good(63876), good(63876), DEAD, DEAD, DEAD]
     text = log(first, DEAD, DEAD)

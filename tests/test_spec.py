@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from asking import case
 from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
 from forensics.answer import Ask, Question, answer_json
@@ -312,6 +313,18 @@ def test_an_average_of_89_percent_over_positions_that_mean_82_is_found(tmp_path:
     assert [one["doubt"] for one in loads["1"]["doubts"]] == ["arithmetic", "arithmetic"]
 
 
+def test_rates_by_position_of_other_prompts_than_the_mean_length_are_found(tmp_path: Path) -> None:
+    # a published row: its positions add up to 3.12, the length of its stories; its column is that of its code
+    log = engine(
+        "Mean acceptance length: 3.70, Accepted: 270 tokens, Drafted: 300 tokens, "
+        "Per-position acceptance rate: 0.860, 0.700, 0.560, Avg Draft acceptance rate: 90.0%",
+        depth=3,
+    )
+    _, loads = asked(case_text(tmp_path, log), spec)
+    wrong = [(one["check"], one["printed"], one["computed"]) for one in loads["1"]["checks"] if not one["holds"]]
+    assert ("mean length by position", 3.7, 3.12) in wrong
+
+
 @pytest.mark.parametrize(
     ("length", "rate", "depth", "holds", "note"),
     [
@@ -338,14 +351,114 @@ def test_a_mean_length_without_the_bonus_token_is_told_apart(tmp_path: Path) -> 
     ]
 
 
+def test_a_mean_length_that_only_drafts_of_full_depth_explain_is_told_by_them(tmp_path: Path) -> None:
+    # published as "AL 3.35": 50,512 / 15,088 drafts; with the bonus token it is 4.35
+    log = engine(
+        "Mean acceptance length: 3.35, Accepted: 50512 tokens, Drafted: 75440 tokens, Avg Draft acceptance rate: 67.0%",
+        depth=5,
+    )
+    _, loads = asked(case_text(tmp_path, log), spec)
+    told = loads["1"]
+    assert (told["drafts"], told["mean_len"], told["mean_len_without_bonus"]) == (15088, 4.347826, 3.347826)
+    assert (told["mean_len_definition"], told["bonus_proved"]) == (WITH_BONUS, False)
+    assert told["checks"][0]["note"] == "50512 / 15088 drafts: the bonus token is not counted"
+
+
+def test_other_definitions_of_an_acceptance_are_converted_where_depth_and_drafts_are_known(tmp_path: Path) -> None:
+    # 100 steps of blocks of 16 that commit 639 tokens: 6.39 a step, 39.9 % of the blocks
+    log = engine(
+        "Mean acceptance length: 6.39, Accepted: 539 tokens, Drafted: 1600 tokens, Avg Draft acceptance rate: 33.7%",
+        depth=16,
+    )
+    _, loads = asked(case_text(tmp_path, log), spec)
+    told = loads["1"]
+    assert (told["mean_len"], told["committed_per_block"], told["acceptance"]) == (6.39, 0.399375, 0.336875)
+    assert (told["drafting"], told["acceptance_definition"].split(":")[0]) == ("full depth", "accepted / drafted")
+
+
+def test_drafts_that_were_cut_short_are_told_from_those_of_full_depth(tmp_path: Path) -> None:
+    _, loads = asked(case_text(tmp_path, server(accepted(0, 4, 7, ", mean len =  2.33"))), spec)
+    assert loads["1"]["drafting"] == "cut short"  # 3 drafts of 4 would be 12 tokens
+
+
+# -- models and effects (SP-7, SP-8) -----------------------------------------------------------------------------------
+
+CHANGES = {
+    "production": (14, 19, 24),
+    "mtp-build": (10, 15, 22),
+    "a": (-1.6, 0.0, 2.0),
+    "b": (0.3, 1.0, 6.3),
+    "c": (0.0, 0.1, 0.2),
+    "d": (1.5, 2.5, 3.5),
+    "e": (-0.4, 0.4, 4.4),
+    "f": (-1.0, -0.5, 0.5),
+}
+"""By how many percent each cell of eight models got faster: two of them draft."""
+
+
+def two_runs(folder: Path) -> dict[str, str]:
+    """Each model served three sizes of prompts in one load, and again in a later one."""
+    served = {
+        "production": ("draft-mtp", 4, ((29, 100), (67, 100), (40, 100))),
+        "mtp-build": ("draft-mtp", 2, ((56, 100), (81, 100), (70, 100))),
+    }
+    files = {}
+    for run in range(2):
+        for model, changes in CHANGES.items():
+            method, depth, drafts = served.get(model, (None, 0, ()))
+            lines = [
+                "ggml_cuda_init: found 1 CUDA devices (Total VRAM: 143155 MiB):",
+                f"srv    load_model: loading model '/srv/models/{model}.gguf'",
+            ]
+            lines += (
+                [
+                    f"spec common_specu: adding speculative implementation '{method}'",
+                    f"spec common_specu: - n_max={depth}, n_min=0, p_min=0.00, n_embd=5120, backend_sampling=1",
+                ]
+                if method
+                else ["spec common_specu: no implementations specified for speculative decoding"]
+            )
+            lines.append("srv  llama_server: model loaded")
+            for task, change in enumerate(changes):
+                lines += timed(task, 100 * (1 + change / 100) ** run, prompt=30 * 10**task)
+                if drafts:
+                    lines.append(accepted(task, *drafts[task]))
+            text = "".join(f"0.{number:02}.000.000 I {line}\n" for number, line in enumerate(lines))
+            files[f"{run}-{model}.log"] = text
+    return files
+
+
+def test_depth_and_range_of_acceptance_are_told_by_model_over_its_loads(tmp_path: Path) -> None:
+    answer = spec(case(tmp_path, two_runs(tmp_path)))
+    assert [
+        (one["identity"], one["loads"], one["depths"], one["acceptance_range"]) for one in answer.document["models"]
+    ] == [("mtp-build.gguf", 2, [2], [0.56, 0.81]), ("production.gguf", 2, [4], [0.29, 0.67])]
+
+
+def test_what_got_faster_is_compared_with_what_drafts(tmp_path: Path) -> None:
+    ask = case(tmp_path, two_runs(tmp_path))
+    answer = spec(ask)
+    effects = answer.document["effects"]
+    assert effects["state"] == "supported"
+    assert effects["drafting"] == {"cells": 6, "lowest": 0.1, "highest": 0.24}
+    assert effects["others"] == {"cells": 18, "lowest": -0.016, "highest": 0.063}
+    assert {one["identity"] for one in effects["cells"] if one["drafts"]} == {"production.gguf", "mtp-build.gguf"}
+
+
+def test_a_model_that_got_as_fast_without_drafts_contradicts_it(tmp_path: Path) -> None:
+    files = two_runs(tmp_path)
+    files["1-c.log"] = files["1-c.log"].replace("100.00 tokens per second", "130.00 tokens per second")
+    assert spec(case(tmp_path, files)).document["effects"]["state"] == "contradicted"
+
+
 # -- doubts (SP-9 to SP-11) --------------------------------------------------------------------------------------------
 
 
-def timed(task: int, rate: float, tokens: int = 1000) -> tuple[str, str]:
+def timed(task: int, rate: float, tokens: int = 1000, prompt: int = 30) -> tuple[str, str]:
     begin = f"slot print_timing: id  0 | task {task} |"
-    prompt = "      33.74 ms /    30 tokens (    1.12 ms per token,   889.13 tokens per second)"
+    prompt_time = f"      33.74 ms / {prompt:5} tokens (    1.12 ms per token,   889.13 tokens per second)"
     decode = f"{1000 * tokens / rate:11.2f} ms / {tokens:5} tokens ({1000 / rate:8.2f} ms per token, {rate:8.2f}"
-    return f"{begin} prompt eval time = {prompt}", f"{begin}        eval time = {decode} tokens per second)"
+    return f"{begin} prompt eval time = {prompt_time}", f"{begin}        eval time = {decode} tokens per second)"
 
 
 def test_speculation_that_is_set_up_and_never_drafts_is_inert(tmp_path: Path) -> None:
@@ -415,6 +528,15 @@ def test_a_collapse_inside_one_load_is_found_where_it_begins(tmp_path: Path) -> 
     assert doubt[0]["evidence"] == loads["1"]["samples"][4]["evidence"]
 
 
+def test_a_collapse_before_a_death_says_so(tmp_path: Path) -> None:
+    log = server(*(accepted(task, 140, 200) for task in range(4)), *(accepted(task, 20, 200) for task in range(4, 8)))
+    crash = "/src/ggml/src/ggml-cuda/ggml-cuda.cu:107: CUDA error\n"
+    _, loads = asked(case_text(tmp_path, log + crash), spec)
+    assert [one["note"] for one in loads["1"]["doubts"]] == [
+        "70.0 % accepted before, 10.0 % from here on; the load then ended: crashed"
+    ]
+
+
 def test_an_acceptance_that_only_wavers_has_not_collapsed(tmp_path: Path) -> None:
     # one load of the second account: 29 to 67 % over its run
     log = server(*(accepted(task, share, 100) for task, share in enumerate((67, 29, 61, 40, 35, 58, 44, 52))))
@@ -454,6 +576,7 @@ def test_the_same_case_gives_the_same_bytes(question: Question) -> None:
     [
         "arguments_of_load",
         "draft_checks",
+        "draft_models",
         "draft_doubts",
         "draft_positions",
         "draft_requests",
@@ -462,6 +585,7 @@ def test_the_same_case_gives_the_same_bytes(question: Question) -> None:
         "lookalikes",
         "request_rates",
         "speculation",
+        "speculation_effects",
     ],
 )
 def test_the_header_of_a_view_names_its_columns(name: str) -> None:

@@ -108,6 +108,39 @@ def test_an_interval_shorter_than_a_load_is_one_that_could_not_have_completed(tm
     assert {one["note"] for one in episode["short_intervals"]} == {"could not have completed, unless page-cache warm"}
 
 
+BUSY = "".join(
+    f"2026-08-01T08:{minute:02d}:{second:02d}+0000 box server[1234]: "
+    f'[GIN] 2026/08/01 - 08:{minute:02d}:{second:02d} | 200 |  1.5s | 192.168.3.148 | POST     "/api/chat"\n'
+    for minute, second in ((11, 50), (12, 20), (12, 58), (13, 36), (14, 0), (14, 30), (15, 0), (15, 4))
+)
+
+
+@pytest.mark.parametrize(
+    ("known", "fits", "because"),
+    [
+        ({"load_s": 37.7}, False, "the longest pause, 36.5 s, is shorter than one swap of 37.7 s"),
+        ({}, None, "no line says how long a load takes; --load-time says it"),
+        ({"load_s": 20.0}, None, "a measurement of up to 16.5 s would fit; --measurement says how long yours takes"),
+        (
+            {"load_s": 20.0, "measure_s": 30.0},
+            False,
+            "the longest pause, 36.5 s, against a swap of 20.0 s and a measurement of 30.0 s",
+        ),
+        (
+            {"load_s": 20.0, "measure_s": 10.0},
+            True,
+            "the longest pause, 36.5 s, against a swap of 20.0 s and a measurement of 10.0 s",
+        ),
+    ],
+    ids=["no", "unknown load", "unknown measurement", "too long", "yes"],
+)
+def test_whether_a_swap_and_a_measurement_fit_a_pause_is_answered(
+    tmp_path: Path, known: dict[str, float], fits: bool | None, because: str
+) -> None:
+    (episode,) = episodes(case(tmp_path, {"journal.txt": SIX_LINES + BUSY}, extra=known))
+    assert (episode["requests"]["requests"], episode["fits"]["fits"], episode["fits"]["because"]) == (8, fits, because)
+
+
 def test_the_command_takes_the_time_of_a_load(tmp_path: Path) -> None:
     (tmp_path / "journal.txt").write_text(SIX_LINES)
     done = CliRunner().invoke(app, ["swaps", str(tmp_path), "--load-time", "37.7"])
@@ -278,7 +311,7 @@ def test_a_router_with_room_for_one_model_says_so_in_its_own_lines(tmp_path: Pat
 
 def test_the_screen_says_who_why_and_what_next(tmp_path: Path) -> None:
     ask = case(tmp_path, {"journal.txt": journal(ROUTER)})
-    assert screen(ask, swaps(ask)).splitlines()[:12] == [
+    assert screen(ask, swaps(ask)).splitlines()[:14] == [
         "Ping-pong: 2 models evicted each other 3 times in 26 s; 15 s of it was loading.",
         "",
         "Ping-pong",
@@ -291,6 +324,8 @@ def test_the_screen_says_who_why_and_what_next(tmp_path: Path) -> None:
         "          reached)” ×3",
         "who       192.0.2.7 (non-local) ×1, the first that a load served",
         "requests  1 in the span, 1 from other machines; longest pause 16.0 s",
+        "room      not established: a measurement of up to 8.0 s would fit; --measurement",
+        "          says how long yours takes",
     ]
 
 

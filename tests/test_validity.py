@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
+from forensics.answer import Ask
 from forensics.ask_validity import validity
 from forensics.question import check_header, load_questions
 
@@ -148,9 +149,116 @@ def test_a_decode_rate_is_never_read_from_the_prompt_eval_time() -> None:
     assert (row["decode_per_s"], row["prompt_per_s"]) == (109.8, 38.8)
 
 
-def test_counters_of_responses_that_no_reader_gives_are_said_to_be_missing() -> None:
+def test_counters_of_answers_that_nobody_kept_are_said_to_be_missing() -> None:
     answer, _ = asked(case_of(FIXTURES / "spec-refutation-router"), validity)
     assert [one["what"] for one in answer.document["not_measured"]] == ["response counters", "treatment"]
+
+
+def kept(seconds: float, tokens: int, decode: float, prefill: float = 1000.0, prompt: int = 1000, **more: Any) -> str:
+    """An answer as a client kept it, with the server's own counters."""
+    timings = {
+        "prompt_n": prompt,
+        "prompt_ms": 1000 * prompt / prefill,
+        "prompt_per_second": prefill,
+        "predicted_n": tokens,
+        "predicted_ms": 1000 * tokens / decode,
+        "predicted_per_second": decode,
+    }
+    at = int((BEGIN + timedelta(seconds=seconds)).timestamp() * 1_000_000)
+    record = {"t": at, "resp": {"model": "plain.gguf", "timings": timings, "content": "text", **more.pop("resp", {})}}
+    return json.dumps({**record, **more}) + "\n"
+
+
+def with_answers(folder: Path, log: str, *answers: str) -> tuple[Any, dict[str, Any]]:
+    (folder / "answers.jsonl").write_text("".join(answers))
+    (folder / "server.log").write_text(log)
+    return asked(case_of(folder), validity)
+
+
+def test_the_counters_of_an_answer_outrank_the_log_and_both_are_shown(tmp_path: Path) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4), *request(2, 60, 44.4, tokens=500))
+    # the second answer's counters are of the same request by tokens, time and model, and say another rate
+    answer, loads = with_answers(tmp_path, log, kept(44, 1000, 44.4), kept(72, 500, 40.0))
+    rows = loads["1"]["rows"]
+    assert [
+        (row["counters"], row["decode_per_s"], row["log_decode_per_s"], round(row["divergence"], 3)) for row in rows
+    ] == [("answer", 44.4, 44.4, 0.0), ("answer", 40.0, 44.4, 0.11)]
+    told = answer.document["answers"]
+    assert (told["count"], told["matched"], told["diverging"], told["without_request"]) == (2, 2, 1, [])
+    assert answer.about[-1] == (
+        "Two answers with the server's own counters, taken instead of the log's; the log differs by 11.0 % at most."
+    )
+    assert answer.document["not_measured"][0]["what"] == "treatment"
+
+
+def test_an_answer_that_two_requests_could_have_given_is_nobodys(tmp_path: Path) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4), *request(2, 60, 44.4))
+    answer, loads = with_answers(tmp_path, log, kept(44, 1000, 44.4))
+    assert [row["counters"] for row in loads["1"]["rows"]] == ["log", "log"]
+    assert [one["decode_per_s"] for one in answer.document["answers"]["without_request"]] == [44.4]
+    assert "One answer fits no logged request, or several: not used." in answer.about
+
+
+def test_an_answer_of_another_model_is_not_joined_by_tokens_and_time(tmp_path: Path) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4))
+    _, loads = with_answers(tmp_path, log, kept(44, 1000, 40.0, resp={"model": "other.gguf"}))
+    assert loads["1"]["rows"][0]["counters"] == "log"
+
+
+def test_recorded_answers_are_those_of_the_requests_that_their_servers_logged(tmp_path: Path) -> None:
+    # the first two answers of the recorded run, without their text
+    answers = [
+        {
+            "t": 1796036897191499,
+            "resp": {
+                "model": "Qwen3-8B-Q4_0",
+                "timings": {"prompt_n": 48, "prompt_ms": 29.218, "predicted_n": 24, "predicted_ms": 113.702},
+            },
+        },
+        {
+            "t": 1796036903135061,
+            "resp": {
+                "model": "Qwen3.6-27B-Q4_0",
+                "timings": {"prompt_n": 48, "prompt_ms": 195.899, "predicted_n": 24, "predicted_ms": 273.304},
+            },
+        },
+    ]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in answers))
+    connection = case_of(FIXTURES / "llama-router-ping-pong", path)
+    found = connection.execute(
+        "SELECT number, joined_by, answers.model = load.label FROM answers JOIN load USING (load_id) ORDER BY number"
+    ).fetchall()
+    assert found == [(1, "counts and times", True), (2, "counts and times", True)]
+
+
+# -- treatment (BV-6) --------------------------------------------------------------------------------------------------
+
+
+def test_reasoning_that_was_asked_for_and_did_not_come_is_no_treatment(tmp_path: Path) -> None:
+    log = journal(*beginning("coder", *PLAIN), *(line for n in range(3) for line in request(n, 20 + 40 * n, 44.4 + n)))
+    on: dict[str, Any] = {"request": {"chat_template_kwargs": {"enable_thinking": True}}}
+    answer, loads = with_answers(tmp_path, log, *(kept(44 + 40 * n, 1000, 44.4 + n, **on) for n in range(3)))
+    assert [row["reasoning"] for row in loads["1"]["rows"]] == ["not treated"] * 3
+    assert (
+        "Load 1: 3 of 3 requests with reasoning on got no character of it: not treated, and nothing about "
+        "reasoning follows from them."
+    ) in answer.about
+
+
+@pytest.mark.parametrize(
+    "resp",
+    [
+        {"reasoning_content": "why"},
+        {"content": "<think>why</think>so"},
+        {"choices": [{"message": {"reasoning": "why"}}]},
+    ],
+    ids=["beside", "inside", "in a choice"],
+)
+def test_reasoning_is_found_where_servers_put_it(tmp_path: Path, resp: dict[str, object]) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4))
+    _, loads = with_answers(tmp_path, log, kept(44, 1000, 44.4, resp=resp, request={"think": True}))
+    assert loads["1"]["rows"][0]["reasoning"] == "treated"
 
 
 def test_a_decode_window_of_no_width_has_no_rate(tmp_path: Path) -> None:
@@ -260,6 +368,41 @@ def test_each_gate_can_fire(tmp_path: Path, gate: str, lines: list[tuple[float, 
     assert [one["gate"] for one in answer.document["gates"] if one["fired"]] == [gate]
 
 
+def test_a_load_that_its_answer_tells_of_fires_the_load_gate(tmp_path: Path) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4))
+    answer = {
+        "model": "plain.gguf",
+        "load_duration": 37_700_000_000,
+        "prompt_eval_count": 1000,
+        "prompt_eval_duration": 1_000_000_000,
+        "eval_count": 1000,
+        "eval_duration": round(1000 / 44.4 * 1e9),
+    }
+    _, loads = with_answers(tmp_path, log, json.dumps(answer) + "\n")
+    assert loads["1"]["rows"][0]["decode_why"] == ["load time gate: it waited for its model to load, 37.7 s"]
+
+
+def test_cells_inside_a_ping_pong_are_invalid_and_never_averaged(tmp_path: Path) -> None:
+    lines: list[tuple[float, str, int | None]] = []
+    for turn in range(4):
+        name, port, at = ("small", "large")[turn % 2], 41000 + turn, 100.0 + 60 * turn
+        if turn:
+            other = ("large", "small")[turn % 2]
+            lines.append((at - 1, f"srv          tick: evicting idle LRU name={other} for a queued request", None))
+            lines.append((at - 0.5, f"srv           run: instance name={other} exited with status 0", None))
+        lines += router(port, name, at, at + 0.5)
+        # long after it was ready: it did not wait itself, yet its model came and went around it
+        lines += [(seconds, line, port) for seconds, line in request(turn, at + 20, 44.4, tokens=100)]
+    answer, _ = judged(tmp_path, routed(lines))
+    assert [[row["decode_why"] for row in load["rows"]] for load in answer.document["loads"]] == [
+        [[]],
+        [["load time gate: measured while 2 models took each other's place"]],
+        [["load time gate: measured while 2 models took each other's place"]],
+        [[]],
+    ]
+    assert [load["decode"]["n"] for load in answer.document["loads"]] == [1, 0, 0, 1]
+
+
 # -- caches and prompts (BV-4, BV-5) -----------------------------------------------------------------------------------
 
 
@@ -347,6 +490,99 @@ def test_requests_that_overlap_are_seen_beside_each_other(tmp_path: Path) -> Non
     assert loads["1"]["concurrency"]["because"] == "2 of 3 requests ran beside another"
 
 
+def test_four_rates_are_four_fields(tmp_path: Path) -> None:
+    # four streams of 74 tokens a second each, after prompts of 1.356 s
+    lines = sorted(
+        (line for task in range(4) for line in request(task, 20, 74.0, 1000 / 1.356, tokens=1000)),
+        key=lambda one: one[0],
+    )
+    _, loads = judged(tmp_path, journal(*beginning("plain", *PLAIN), *lines))
+    told = loads["1"]["four_rates"]
+    assert (told["decode_per_s"], told["per_stream_per_s"], told["streams"]) == (74.0, 74.0, 4)
+    assert (round(told["aggregate_per_s"]), round(told["wall_per_s"])) == (269, 67)
+
+
+def test_an_idle_server_before_and_after_is_proven_by_its_own_lines(tmp_path: Path) -> None:
+    idle = "srv  update_slots: all slots are idle"
+    log = journal(
+        *beginning("plain", *PLAIN),
+        (11.0, idle),
+        *request(1, 20, 100.0),
+        (32.0, idle),
+        *sorted([*request(2, 40, 100.0), *request(3, 45, 100.0)], key=lambda one: one[0]),
+        (60.0, idle),
+    )
+    _, loads = judged(tmp_path, log)
+    assert [(row["idle"]["before"], row["idle"]["after"], row["idle"]["proven"]) for row in loads["1"]["rows"]] == [
+        (True, True, True),
+        (True, True, True),
+        (False, True, False),
+    ]
+
+
+# -- what may be compared (BV-11 to BV-13) -----------------------------------------------------------------------------
+
+
+def configured(pid: int, at: float, context: int, cache: str, rate: float) -> str:
+    """One configuration of a model, and its rate."""
+    shape = f"llama_kv_cache: size = 8704.00 MiB (262144 cells,  16 layers,  1/1 seqs), K ({cache}): 4352.00 MiB, "
+    lines = beginning(
+        "m",
+        *PLAIN,
+        "llama_context: constructing llama_context",
+        f"llama_context: n_ctx                 = {context}",
+        f"{shape}V ({cache}): 4352.00 MiB",
+    )
+    text = [(at + seconds, line) for seconds, line in [*lines, *request(1, 20, rate, tokens=100)]]
+    return journal(*text, pid=pid, unit="llm.service")
+
+
+def test_a_gain_over_another_configuration_is_not_one_over_its_own(tmp_path: Path) -> None:
+    # +57 % over a load with another context and cache, and +11 % over the one that matches but for its context
+    log = (
+        configured(100, 0, 32768, "f16", 100.0)
+        + configured(200, 1000, 262144, "q8_0", 141.4)
+        + configured(300, 2000, 131072, "q8_0", 157.0)
+    )
+    answer, _ = judged(tmp_path, log)
+    (second, third) = answer.document["comparability"]["baselines"]
+    assert (second["differs"], second["attributable"]) == (["context", "kv_dtype"], None)
+    assert (third["baseline_number"], third["change"], third["attributable"]) == (2, 0.110325, "context")
+    assert [(one["number"], one["change"], one["differs"]) for one in third["not_baselines"]] == [
+        (1, 0.57, ["context", "kv_dtype"])
+    ]
+    assert (
+        "Load 3 is to be held against load 2 (+11.0 %; differs: context), not against load 1 (+57.0 %; differs: "
+        "context, kv_dtype)."
+    ) in answer.about
+
+
+def test_the_baseline_is_the_load_that_matches_not_the_one_that_flatters(tmp_path: Path) -> None:
+    # a published row of 78.5 cites 78.2, which is another configuration's; its own baseline is 82
+    log = (
+        configured(100, 0, 32768, "f16", 78.2)
+        + configured(200, 1000, 262144, "q8_0", 82.0)
+        + configured(300, 2000, 262144, "q8_0", 78.5)
+    )
+    answer, _ = judged(tmp_path, log)
+    one = answer.document["comparability"]["baselines"][1]
+    assert (one["baseline_number"], round(100 * one["change"], 1), one["differs"]) == (2, -4.3, [])
+    assert [round(100 * other["change"], 1) for other in one["not_baselines"]] == [0.4]
+
+
+def test_rows_under_different_rules_of_what_is_blocked_are_marked(tmp_path: Path) -> None:
+    (tmp_path / "blocked").write_text("192.0.2.14 2026-09-18T07:00:00Z\nnon-local 2026-09-18T08:02:00Z\n")
+    (tmp_path / "case").mkdir()
+    requests = (line for task in range(9) for line in request(task, 20 + 55 * task, 44.4))
+    connection = case_text(tmp_path / "case", journal(*beginning("plain", *PLAIN), *requests))
+    answer = validity(Ask(connection, extra={"blocklist": tmp_path / "blocked"}))
+    assert [len(row["rules"]) for row in answer.document["loads"][0]["rows"]] == [1] * 2 + [2] * 7
+    assert (
+        "Measured under different rules of what is blocked: 2 under 192.0.2.14, 7 under 192.0.2.14 and non-local. "
+        "Compare within one of them."
+    ) in answer.about
+
+
 def test_averages_over_windows_are_no_rates(tmp_path: Path) -> None:
     head = "(APIServer pid=1) INFO 09-12 08:10:"
     log = f"{head}00 [api_utils.py:273] non-default args: {{'model': '/srv/models/Qwen3-8B'}}\n" + "".join(
@@ -369,7 +605,18 @@ def test_a_log_without_timings_is_not_measured(tmp_path: Path) -> None:
     assert (answer.code, answer.verdict) == (3, "Not measured: no request of these loads was timed.")
 
 
-@pytest.mark.parametrize("name", ["validity_rows", "validity_gates", "validity_windows", "validity_exceptions"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "answers",
+        "idle_proofs",
+        "rate_controls",
+        "validity_rows",
+        "validity_gates",
+        "validity_windows",
+        "validity_exceptions",
+    ],
+)
 def test_the_header_of_a_view_names_its_columns(name: str) -> None:
     connection = case_of(FIXTURES / "spec-refutation-router")
     found = next(question for question in load_questions() if question.name == name)

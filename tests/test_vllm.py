@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forensics.carriers import clean
 from forensics.catalogue import load_catalogue
 
 GRAMMAR = load_catalogue().program("vllm").grammar
@@ -122,3 +123,34 @@ def test_a_header_in_a_clients_text_is_no_header(line: str) -> None:
     assert prefix is not None
     assert prefix.tag == "1"
     assert not prefix.message.startswith("Available")
+
+
+JSON = (
+    '{"asctime": "2026-09-12 08:01:25,412", "levelname": "INFO", "name": "vllm.v1.core.kv_cache_utils", '
+    '"processName": "EngineCore", "process": 137, "message": "GPU KV cache size: 212,336 tokens"}'
+)
+
+
+def test_a_line_in_the_json_form_has_the_tag_of_its_process() -> None:
+    prefix = GRAMMAR.split(JSON)
+    assert prefix is not None
+    assert (prefix.message, prefix.tag, prefix.who, prefix.level) == (
+        "GPU KV cache size: 212,336 tokens",
+        "137",
+        "EngineCore",
+        "INFO",
+    )
+
+
+def test_a_colour_in_caret_notation_and_a_stamp_of_a_build_server_hide_no_line() -> None:
+    line = clean(
+        b"[2026-01-26T17:25:37Z] ^[[0;36m(EngineCore_DP0 pid=738)^[[0;0m ^[[31mERROR^[[0m ^[[90m01-26 09:25:37^[[0m "
+        b"^[[90m[core.py:935]^[[0m ValueError: Free memory on device cuda:0^M"
+    )
+    prefix = GRAMMAR.split(line)
+    assert prefix is not None
+    assert (prefix.message, prefix.tag, prefix.site) == (
+        "ValueError: Free memory on device cuda:0",
+        "738",
+        "core.py",
+    )

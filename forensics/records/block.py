@@ -161,6 +161,12 @@ class Source:
     problems: list[Problem] = field(default_factory=list)
     records: int = 0
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing of it could be used; of an empty input, all was."""
+        severities = {one.severity for one in self.problems}
+        return "error" in severities or self.format == "binary" or ("loss" in severities and not self.digest.size)
+
 
 @dataclass(frozen=True, eq=False)
 class Block:

@@ -15,9 +15,11 @@ from forensics.records.samples import CardRows, HolderRows, file_time
 
 __all__ = ["METRIC", "STATUS", "Figures", "read_exposition"]
 
+_NUMBER = rb"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+
 METRIC = re.compile(
     rb"([A-Za-z_:][A-Za-z0-9_:]*)?(?:\{((?:[^{}\"]|\"(?:[^\"\\]|\\.)*\")*)\})? +"
-    rb"([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|[-+]?Inf)(?: +(-?[0-9.]+(?:[eE][-+]?[0-9]+)?))?"
+    rb"([-+]?" + _NUMBER + rb"|NaN|[-+]?Inf)(?: +(-?" + _NUMBER + rb"))?"
 )
 """Name, labels, value, time: in ms, or in OpenMetrics in seconds."""
 

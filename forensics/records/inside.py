@@ -204,7 +204,7 @@ def _zip(source: Source, pieces: Iterator[bytes], options: Options, path: Path |
             return
         with archive:
             for about in archive.infolist():
-                if about.is_dir():
+                if about.filename.endswith("/"):
                     continue
                 modified = _unix_time(about.extra)
                 if about.external_attr >> 16 & 0o170000 not in {0, 0o100000}:

@@ -77,7 +77,7 @@ def read_docker_json(source: Source, pieces: Iterator[bytes], options: Options) 
             joined = open_lines.pop(out, None) if open_lines else None
             if joined is None:
                 printed = entry.get("time")
-                found = _ISO.fullmatch(printed.encode()) if isinstance(printed, str) else None
+                found = _ISO.fullmatch(printed.encode("utf-8", "replace")) if isinstance(printed, str) else None
                 time = (from_iso(found) if found is not None else None) or NO_TIME
                 if whole and len(piece) <= options.line_bytes:
                     offset = chunk.base + start

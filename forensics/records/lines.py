@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from forensics.records.block import NO_TIME, Block, Integers, Problem, Source, Stream
 from forensics.records.content import at_least, chain
 
-__all__ = ["Lines", "block_of", "lines", "read_text"]
+__all__ = ["Lines", "block_of", "cells_of", "lines", "read_text"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -30,8 +31,37 @@ class Lines(NamedTuple):
 def lines(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[Lines]:
     """Yield all lines in order; what comes out does not depend on where the pieces were cut.
 
-    A line over `line_bytes` is cut to it, in bounded memory, and counted as loss.
+    A line over `line_bytes` is cut to it, in bounded memory, and counted as loss. Bytes that are no UTF-8 stay as they
+    are and are counted.
     """
+    strange, first = 0, None
+    for chunk in _cut(pieces, source, line_bytes):
+        # Most logs are ASCII, which is told much faster than UTF-8.
+        if not chunk.data.isascii():
+            spans = [(0, len(chunk.data))]
+            if int((chunk.ends - chunk.starts).max(initial=0)) >= line_bytes:  # what was cut off is not looked at
+                spans = list(zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True))
+            for start, end in spans:
+                count, at = _no_utf8(chunk.data[start:end])
+                if count and first is None:
+                    first = chunk.base + start + at
+                strange += count
+        yield chunk
+    if strange:
+        what = f"characters were torn: {strange} sequences of bytes are no UTF-8; they are kept, and shown as escapes"
+        source.problems.append(Problem(source.name, "loss", what, "", first, strange))
+
+
+def _no_utf8(data: bytes) -> tuple[int, int]:
+    """How many sequences of bytes are no UTF-8, and where the first one is."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return data.decode("utf-8", "replace").count("\ufffd") - data.count(b"\xef\xbf\xbd"), error.start
+    return 0, 0
+
+
+def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[Lines]:
     held: list[bytes] = []
     size = base = 0
     cut_lines = cut_bytes = 0
@@ -148,6 +178,14 @@ def block_of(
     )
     source.records += count
     return block
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a line of a table with commas; none where it is torn so that it has none."""
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:  # a carriage return inside, or a cell without end
+        return []
 
 
 def read_text(source: Source, pieces: Iterator[bytes], line_bytes: int) -> Iterator[Block]:

@@ -26,7 +26,7 @@ class Options(NamedTuple):
     """
 
     block_bytes: int = 4 * MIB
-    line_bytes: int = 64 * MIB
+    line_bytes: int = 16 * MIB
     output_bytes: int = 64 * 1024 * MIB
     ratio: int = 1000
     ratio_from_bytes: int = 64 * MIB

@@ -290,9 +290,15 @@ def _read(
         return
     if found.name == "journal-native":
         yield from _read_native(source, head, pieces, options, path, seen)
+        asked = (options.since_us, options.until_us) != (None, None) or options.boots or options.units
+        if not source.records and not source.problems and not asked:
+            source.problems.append(Problem(source.name, "note", "the journal holds no message"))
         return
     again = None if path is None or not path.is_file() else lambda: contents(path, options)
     yield from _readers(found, source, pieces, options, again)
+    if not source.records and not source.problems:
+        what = f"it looks like {found.name}, and nothing in it could be read as that"
+        source.problems.append(Problem(source.name, "note", what, "check whether it was cut or changed"))
 
 
 def _read_inside(

@@ -31,6 +31,12 @@ _COUNTERS = ("timings", "usage")
 _OWN = frozenset("total_duration load_duration prompt_eval_count prompt_eval_duration eval_count eval_duration".split())
 """Counters that an answer has beside its text, in nanoseconds and tokens."""
 
+_ASKED = ("req", "request", "payload", "params", "asked")
+_ANSWERS = ("content", "text", "response")
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+_THOUGHT = re.compile(r"<think>(.*?)(?:</think>|\Z)", re.DOTALL)
+"""Reasoning inside of an answer, where nobody has taken it out."""
+
 _DEEP = 4
 
 
@@ -311,6 +317,9 @@ def read_requests(source: Source, pieces: Iterator[bytes], options: Options) -> 
                         rows.add((chunk.base + start, end - start), wall_us, f"{name}.{path}", number, labels)
             for name in sorted(_OWN & answer.keys()):
                 rows.add((chunk.base + start, end - start), wall_us, name, answer[name], labels)
+            if len(rows) > before:
+                for name, number in (*_about(answer), *_asked(entry)):
+                    rows.add((chunk.base + start, end - start), wall_us, name, number, labels)
             without += len(rows) == before
     for severity, what, count in (
         ("loss", "lines that are no object", broken),
@@ -320,6 +329,45 @@ def read_requests(source: Source, pieces: Iterator[bytes], options: Options) -> 
         if count:
             source.problems.append(Problem(source.name, severity, what, "", None, count))
     yield from rows.counters(source)
+
+
+def _about(answer: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """What an answer is beside its counters: characters of its text and reasoning, and whether a limit cut it."""
+    choices = answer.get("choices")
+    parts = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else [answer]
+    texts: list[str] = []
+    reasoning: list[str] = []
+    for part in parts:
+        message = part.get("message")
+        inner = message if isinstance(message, dict) else part
+        texts += [one for name in _ANSWERS if isinstance(one := inner.get(name), str)]
+        reasoning += [one for name in _REASONING if isinstance(one := inner.get(name), str)][:1]
+    thought = [one for text in texts for one in _THOUGHT.findall(text)]
+    if texts or reasoning:
+        yield "answer.content_chars", sum(len(_THOUGHT.sub("", text).strip()) for text in texts)
+        yield "answer.reasoning_chars", sum(len(text.strip()) for text in (*reasoning, *thought))
+    stops = {one.get(name) for one in parts for name in ("finish_reason", "stop_type", "done_reason")} - {None, "none"}
+    if stops:
+        yield "answer.limited", int(bool(stops & {"length", "limit"}))
+
+
+def _asked(entry: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Whether the request asked for reasoning, where it is kept beside its answer."""
+    for name in _ASKED:
+        body = entry.get(name)
+        if isinstance(body, str) and body.startswith("{"):
+            try:
+                body = json.loads(body)
+            except (ValueError, RecursionError):
+                continue
+        if not isinstance(body, dict):
+            continue
+        template = body.get("chat_template_kwargs")
+        for one in (body, template if isinstance(template, dict) else {}):
+            for key in ("think", "enable_thinking", "reasoning_effort"):
+                if key in one:
+                    yield "asked.reasoning", int(one[key] not in {False, "none", None, "false", ""})
+                    return
 
 
 def _numbers(part: dict[str, object], deep: int) -> Iterator[tuple[str, object]]:

@@ -5,12 +5,11 @@ Amounts are bytes in rocm-smi (rocm_smi_lib, python_smi_tools) and MiB, called M
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 
 from forensics.records.block import CardSamples, Problem, Source
-from forensics.records.lines import lines
+from forensics.records.lines import cells_of, lines
 from forensics.records.options import MIB, Options
 from forensics.records.samples import CardRows, file_time
 
@@ -93,7 +92,7 @@ def read_rocm_csv(source: Source, pieces: Iterator[bytes], options: Options) -> 
             line = chunk.data[start:end].decode("utf-8", "replace")
             if not line.strip():
                 continue
-            cells = next(csv.reader([line]), [])
+            cells = cells_of(line)
             if is_rocm_csv(chunk.data[start:end]):
                 names = [cell.strip().lower() for cell in cells]
                 continue

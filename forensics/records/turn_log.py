@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 
 from forensics.records.block import NO_TIME, Block, Problem, Source, Stream
 from forensics.records.envelopes import Collector
-from forensics.records.lines import lines
+from forensics.records.lines import cells_of, lines
 from forensics.records.options import Options
 
 __all__ = ["is_turn_header", "read_turn_log"]
@@ -17,7 +16,7 @@ KEYS = ("session_id", "turn_id")
 
 
 def _cells(line: bytes) -> list[str]:
-    return next(csv.reader([line.decode("utf-8", "replace").rstrip("\r\n")]), [])
+    return cells_of(line.decode("utf-8", "replace").rstrip("\r\n"))
 
 
 def is_turn_header(line: bytes) -> bool:

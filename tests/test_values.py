@@ -1,0 +1,660 @@
+"""Every value that a line of a public case gives comes out: one table, case by case, value by value.
+
+Sizes are in the unit of the line, rounded to its places. What no line of a case says is not in the table.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from forensics.case import read_evidence, store
+from forensics.catalogue import load_catalogue
+from forensics.opened import ready
+from forensics.question import load_questions
+
+FOLDER = Path(__file__).parent.parent / "fixtures" / "values"
+UNITS = """
+    CREATE MACRO kb(x) AS round(x / 1024, 1);
+    CREATE MACRO mib(x) AS round(x / 1048576, 2);
+    CREATE MACRO gib(x) AS round(x / 1073741824, 2);
+"""
+BUFFERS = "SELECT device, kind, mib(size_bytes) FROM buffer_allocated ORDER BY ordinal"
+SETTINGS = "SELECT name, value FROM setting_reported ORDER BY ordinal"
+TABLE = """
+    SELECT device, mib(total_bytes), mib(free_bytes), mib(self_bytes), mib(model_bytes), mib(context_bytes),
+        mib(compute_bytes), mib(unaccounted_bytes)
+    FROM breakdown_reported ORDER BY ordinal
+"""
+FORECASTS = "SELECT what, device, mib(size_bytes), mib(available_bytes) FROM memory_estimated ORDER BY ordinal"
+FAILED = "SELECT device, mib(size_bytes), size_bytes FROM allocation_failed ORDER BY ordinal"
+POOLS = """
+    SELECT number, gib(budget_bytes), tokens, request_tokens, concurrency
+    FROM pool_sized LEFT JOIN load USING (load_id) ORDER BY ordinal
+"""
+LOADS = "SELECT engine, implied, ready_line IS NOT NULL, end_reason FROM load ORDER BY number"
+MARKERS = "SELECT what, detail FROM marker_seen WHERE detail IS NOT NULL ORDER BY ordinal"
+
+Row = tuple[Any, ...]
+VALUES: dict[str, list[tuple[str, list[Row]]]] = {
+    "llamacpp-drafter-overwrites-target": [
+        (
+            BUFFERS,
+            [
+                ("CUDA1", "weights", 3313.42),
+                ("CUDA1", "weights", 655.73),
+                ("CUDA1", "kv_cache", 80.0),
+                ("CUDA1", "compute", 1606.48),
+            ],
+        ),
+        # Added, never the last one: 3313.42 + 655.73.
+        ("SELECT mib(sum(size_bytes)) FROM vram_ledger WHERE kind = 'weights'", [(3969.15,)]),
+    ],
+    "llamacpp-mtp-sibling-partial-load": [
+        (
+            TABLE,
+            [
+                ("CUDA0", 7807.0, 7627.0, 5658.0, 2542.0, 2622.0, 493.0, -5478.0),
+                ("Host", None, None, 19891.0, 19627.0, 0.0, 264.0, None),
+            ],
+        ),
+        (BUFFERS, [("CPU_Mapped", "weights", 21623.3), ("CUDA0", "weights", 555.21)]),
+        ("SELECT offloaded, total FROM layers_offloaded", [(42, 42)]),
+        ("SELECT detail FROM marker_seen WHERE what = 'partial_load'", [("23 of 753",)]),
+        ("SELECT value FROM setting_reported WHERE name = 'n_ctx'", [("131072",)]),
+        # The table is a projection: nothing of it is in the ledger. The mapping is a file's extent.
+        ("SELECT mib(sum(size_bytes)) FROM vram_ledger WHERE device = 'CUDA0'", [(555.21,)]),
+    ],
+    "llamacpp-breakdown-table-three-cards": [
+        (
+            TABLE,
+            [
+                ("CUDA0", 24080.0, 9436.0, 14193.0, 13169.0, 38.0, 985.0, 451.0),
+                ("CUDA1", 24080.0, 9868.0, 13756.0, 13169.0, 38.0, 548.0, 456.0),
+                ("CUDA2", 24080.0, 9868.0, 13756.0, 13169.0, 38.0, 548.0, 456.0),
+                ("CPU", 515628.0, None, 72.0, 0.0, 57.0, 15.0, None),
+            ],
+        ),
+    ],
+    "llamacpp-fit-two-cards-no-change": [
+        (
+            TABLE,
+            [
+                ("CUDA1", 24080.0, 23608.0, 21275.0, 9109.0, 9927.0, 2237.0, -20802.0),
+                ("Host", None, None, 4465.0, 515.0, 0.0, 3950.0, None),
+            ],
+        ),
+        (
+            (
+                "SELECT device, mib(total_bytes), mib(size_bytes), mib(available_bytes), mib(target_bytes) "
+                "FROM memory_estimated ORDER BY ordinal"
+            ),
+            [
+                ("CUDA0", 24080.0, 22450.0, 1157.0, 1024.0),
+                ("CUDA1", 24080.0, 21275.0, 2332.0, 1024.0),
+                (None, None, 43726.0, 47216.0, None),
+            ],
+        ),
+        ("SELECT detail FROM marker_seen WHERE what = 'fit_end'", [("0.35",)]),
+        (
+            "SELECT detail FROM marker_seen WHERE what = 'fit_decision'",
+            [("targets for free memory can be met on all devices, no changes needed",)],
+        ),
+        ("SELECT count(*) FROM item", [(0,)]),
+    ],
+    "llamacpp-mmproj-inside-fit-margin": [
+        (
+            FORECASTS,
+            [
+                ("mmproj (worst case)", None, 2447.8, None),
+                ("device", None, 3287.0, 110100.0),
+                ("left free", None, 106812.0, 3471.0),
+            ],
+        ),
+    ],
+    "llamacpp-router-swap-force-kill": [
+        ("SELECT reason, model, seconds_s FROM load_ended", [("killed", "qwen3.6-27b-hf-think-mtp", 10.0)]),
+        ("SELECT name, value FROM setting_reported", [("ngram_mod occupancy", "9066/4194304 (0.00)")]),
+        # The child's lines are the child's on that port, and the router's word about another model is not.
+        (
+            "SELECT label, count(*) FROM line JOIN process USING (process_id) WHERE label > '' GROUP BY 1",
+            [("50002", 2)],
+        ),
+    ],
+    "llamacpp-oom-line-but-server-lives": [
+        (FAILED, [("1", 51748.72, 54262465823), ("CUDA1", 51748.72, 54262464512)]),
+        ("SELECT slots, slot_tokens FROM load_ready", [(1, 50176)]),
+        ("SELECT outcome FROM failures", [("survived",)]),  # lines at error level, and it gets ready
+    ],
+    "llamacpp-rocm-oom-says-cuda": [
+        (FAILED, [("0", 14136.04, 14822712279), ("ROCm0", 14136.04, 14822711296)]),
+        (LOADS, [("llama.cpp", True, False, "failed")]),
+        # Five lines and more, one failure; the device is the buffer's.
+        ("SELECT outcome, error_class, tried_bytes FROM failures", [("ended", "out_of_memory", 14822712279)]),
+        (
+            "SELECT message FROM failure_reported WHERE message LIKE '%failed to load model%'",
+            [("failed to load model, '/models/Apertus-70B-Instruct-2509-IQ4_XS.gguf'",)],
+        ),
+    ],
+    "llamacpp-compose-repeated-oom": [
+        (
+            "SELECT device, mib(size_bytes), size_bytes, count(*) FROM allocation_failed GROUP BY ALL ORDER BY 1",
+            [("1", 9866.0, 10345250816, 4), ("CUDA1", 9866.0, 10345253120, 4)],
+        ),
+        ("SELECT count(*) FROM failures", [(1,)]),
+        ("SELECT slot_tokens FROM request_moved WHERE what = 'received'", [(32768,)]),
+        ("SELECT count(*) FROM load_ready", [(1,)]),
+    ],
+    "llamacpp-hybrid-recurrent-state": [
+        (
+            BUFFERS,
+            [
+                ("ROCm_Host", "output", 2.32),
+                ("ROCm0", "kv_cache", 768.0),
+                ("ROCm0", "recurrent_state", 301.5),
+                ("ROCm0", "compute", 1219.0),
+                ("ROCm_Host", "compute", 288.05),
+            ],
+        ),
+        (
+            "SELECT mib(size_bytes), cells, layers, sequences, k_type FROM cache_described ORDER BY ordinal",
+            [(768.0, 32768, 12, 4, "f16"), (301.5, 4, 48, 4, None)],
+        ),
+        ("SELECT value FROM setting_reported WHERE name IN ('n_ctx', 'n_seq_max') ORDER BY name", [("32768",), ("4",)]),
+        (
+            MARKERS,
+            [
+                ("context_below_training", "n_ctx_seq (32768) < n_ctx_train (262144)"),
+                ("graph", " nodes  = 14666 (with bs=2048), 5918 (with bs=1)"),
+                ("graph", " splits = 2"),
+                ("reserve_end", "1"),
+            ],
+        ),
+    ],
+    "llamacpp-draft-starts-with-1840-free": [
+        (
+            BUFFERS,
+            [
+                ("ROCm0", "kv_cache", 4352.0),
+                ("ROCm_Host", "output", 0.58),
+                ("ROCm0", "compute", 307.0),
+                ("ROCm_Host", "compute", 74.01),
+            ],
+        ),
+        (
+            "SELECT layers, mib(size_bytes), k_type, mib(k_bytes), mib(v_bytes) FROM cache_described ORDER BY ordinal",
+            [(64, None, "q8_0", None, None), (None, 4352.0, "q8_0", 2176.0, 2176.0)],
+        ),
+        ("SELECT device, mib(free_bytes), part FROM device_seen", [("ROCm0", 1840.0, "draft")]),
+        (
+            "SELECT model, what FROM model_identified",
+            [("/models/Qwen2.5-Coder-0.5B-Instruct-IQ4_XS.gguf", "draft")],
+        ),
+    ],
+    "llamacpp-spec-stats-three-drafters": [
+        (
+            (
+                "SELECT event_scope, method, accepted, drafted, ratio, drafts, drafts_accepted, task "
+                "FROM draft_accepted ORDER BY ordinal"
+            ),
+            [
+                ("request", None, 118, 144, 0.81944, None, None, 689),
+                ("load", "ngram-map-k", 0, 0, None, 0, 0, None),
+                ("load", "ngram-mod", 43, 192, None, 3, 3, None),
+                ("load", "draft-mtp", 1135, 1447, None, 727, 632, None),
+            ],
+        ),
+        ("SELECT what, tokens FROM request_timed ORDER BY ordinal", [("prompt", 30), ("decode", 192), ("total", 222)]),
+        ("SELECT DISTINCT label FROM line JOIN process USING (process_id)", [("50003",)]),
+    ],
+    "llamacpp-fit-mtp-margin-vulkan": [
+        (
+            FORECASTS,
+            [
+                ("MTP context", None, 552.06, None),
+                ("device", None, 19692.0, 23075.0),
+                ("left free", None, 3383.0, 1576.0),
+            ],
+        ),
+        ("SELECT device, pci_bus_id, mib(free_bytes) FROM device_seen", [("Vulkan0", "0000:c1:00.0", 23525.0)]),
+    ],
+    "llamacpp-2023-wording-no-offload": [
+        ("SELECT offloaded, total FROM layers_offloaded", [(0, 35)]),
+        (BUFFERS, [("CUDA", "weights", 0.0), ("CPU", "compute", 162.13)]),
+        (FORECASTS, [("host memory for weights", "CPU", 4560.96, None)]),
+        ("SELECT mib(size_bytes) FROM cache_described", [(1024.0,)]),
+        ("SELECT value FROM setting_reported WHERE name = 'n_ctx'", [("2048",)]),
+        ("SELECT detail FROM marker_seen WHERE what = 'devices'", [("2",)]),
+    ],
+    "llamacpp-2024-two-cards-pipeline": [
+        ("SELECT offloaded, total FROM layers_offloaded", [(41, 41)]),
+        (
+            BUFFERS,
+            [
+                ("CPU", "weights", 1640.62),
+                ("CUDA0", "weights", 5434.38),
+                ("CUDA1", "weights", 13989.53),
+                ("CUDA0", "kv_cache", 1536.0),
+                ("CUDA1", "kv_cache", 3584.0),
+                ("CUDA_Host", "output", 1.95),
+                ("CUDA0", "compute", 672.01),
+            ],
+        ),
+        ("SELECT mib(size_bytes) FROM cache_described", [(5120.0,)]),  # repeats the sum: it is in no ledger
+        (
+            "SELECT device, mib(sum(size_bytes)) FROM vram_ledger WHERE device LIKE 'CUDA_' GROUP BY 1 ORDER BY 1",
+            [("CUDA0", 7642.39), ("CUDA1", 17573.53)],
+        ),
+        (
+            "SELECT value FROM setting_reported WHERE name IN ('n_ctx', 'pipeline parallelism') ORDER BY name",
+            [("4096",), ("enabled (n_copies=4)",)],
+        ),
+    ],
+    "llamacpp-compose-plus-router-prefix": [
+        (
+            "SELECT device, description, mib(total_bytes), label FROM device_seen JOIN process USING (process_id)",
+            [("0", "Tesla P40", 22905.0, "50004"), ("1", "Tesla P40", 22905.0, "50004")],
+        ),
+        ("SELECT detail FROM marker_seen WHERE what = 'devices'", [("2",)]),
+        ("SELECT model FROM scheduler_decided", [("Gemma4:P40",)]),  # a colon is part of the name
+        (
+            "SELECT text FROM arguments_reported ORDER BY ordinal",
+            [
+                ("/models/gemma-4-26B-A4B-it-UD-Q4_K_M.gguf",),
+                ("--mmproj",),
+                ("/models/mmproj-BF16.gguf",),
+                ("--n-gpu-layers",),
+                ("auto",),
+                ("--parallel",),
+                ("2",),
+                ("--reasoning",),
+                ("on",),
+                ("--split-mode",),
+                ("layer",),
+                ("--tensor-split",),
+                ("1,1",),
+                ("--ubatch-size",),
+                ("2048",),
+            ],
+        ),
+    ],
+    "ollama-same-model-reloaded": [
+        ("SELECT count(*), count(DISTINCT model) FROM load", [(2, 1)]),
+        (
+            "SELECT device, description, mib(total_bytes), mib(free_bytes) FROM device_seen WHERE device = 'CUDA0'",
+            [("CUDA0", "NVIDIA GeForce RTX 3090", 24124.0, 23860.0)],
+        ),
+        (
+            FORECASTS,
+            [
+                ("mmproj (worst case)", None, 1161.02, None),
+                ("mmproj (worst case)", None, 1136.09, None),
+                ("MTP context", None, 581.77, None),
+            ],
+        ),
+        (BUFFERS, [("CUDA0", "compute", 132.02), ("CUDA_Host", "compute", 84.02)]),
+        (
+            TABLE,
+            [
+                ("CUDA0", 24124.0, 23860.0, 15946.0, 15364.0, 411.0, 170.0, -15681.0),
+                ("Host", None, None, 804.0, 682.0, 0.0, 122.0, None),
+            ],
+        ),
+        (SETTINGS, [("n_ctx_slot", "65536"), ("prompt cache", "enabled, size limit: 8192 MiB")]),
+        ("SELECT seconds_s FROM load_ready WHERE seconds_s IS NOT NULL", [(5.42,)]),
+        # From one start to the next, by the supervisor's own clock.
+        (
+            "SELECT round((max(time_us) - min(time_us)) / 1e6, 1) FROM marker_seen WHERE what = 'runner_awaited'",
+            [(73.9,)],
+        ),
+    ],
+    "ollama-journald-vision-four-cards": [
+        (
+            BUFFERS,
+            [
+                ("CUDA3", "weights", 6520.8),
+                ("CUDA0", "kv_cache", 672.0),
+                ("CUDA1", "kv_cache", 640.0),
+                ("CUDA2", "kv_cache", 640.0),
+                ("CUDA3", "kv_cache", 608.0),
+            ],
+        ),
+        ("SELECT mib(sum(size_bytes)) FROM vram_ledger WHERE kind = 'kv_cache'", [(2560.0,)]),
+        ("SELECT value FROM setting_reported WHERE name = 'n_ctx'", [("8192",)]),
+        (
+            "SELECT gib(total_bytes), gib(available_bytes) FROM scheduler_decided WHERE what = 'view' ORDER BY ordinal",
+            [(15.8, 6.6), (15.8, 7.4), (15.8, 7.4)],
+        ),
+        (
+            "SELECT count, detail FROM scheduler_decided WHERE what = 'place'",
+            [
+                (
+                    96,
+                    (
+                        'projector.weights="1.9 GiB" projector.graph="2.8 GiB" layers.requested=-1 layers.model=101 '
+                        'layers.offload=96 layers.split=16,27,27,26 memory.available="[15.0 GiB 15.5 GiB 15.5 GiB '
+                        '15.5 GiB]" memory.gpu_overhead="0 B"'
+                    ),
+                )
+            ],
+        ),
+    ],
+    "ollama-journald-glued-lines": [
+        (
+            BUFFERS,
+            [
+                ("CUDA0", "kv_cache", 896.0),
+                ("CUDA_Host", "output", 2.0),
+                ("CUDA0", "compute", 424.0),
+                ("CUDA_Host", "compute", 22.01),
+            ],
+        ),
+        ("SELECT mib(k_bytes) FROM cache_described", [(448.0,)]),
+        ("SELECT seconds_s FROM load_ready", [(0.75,)]),
+        (
+            "SELECT message, count(*) FROM failure_reported GROUP BY 1",
+            [("cuda driver library failed to get device context 46", 2)],
+        ),
+        (
+            "SELECT round(seconds_s, 2) FROM scheduler_decided WHERE what = 'wait' ORDER BY ordinal",
+            [(5.0,), (5.25,)],
+        ),
+    ],
+    "ollama-free-memory-underflow": [
+        (
+            (
+                "SELECT description, gib(total_bytes), gib(free_bytes), gib(used_bytes), mib(overhead_bytes) "
+                "FROM device_seen ORDER BY ordinal"
+            ),
+            [
+                ("NVIDIA GeForce RTX 5090", 31.8, 15.9, 14.7, 1228.8),
+                ("NVIDIA GeForce RTX 3090", 24.0, -0.2, 23.2, 1020.0),  # printed as 17179869183.8 GiB
+            ],
+        ),
+        ("SELECT DISTINCT pid FROM load_ended", [(4001,)]),
+        ("SELECT round((max(time_us) - min(time_us)) / 1e6, 2) FROM load_ended", [(0.21,)]),
+    ],
+    "ollama-ps-12gb-cards-90gb": [
+        # "12 GB" is floored: 12.5 ± 0.5. All of it on the cards, as "100% GPU" says.
+        (
+            "SELECT model, total_bytes, card_bytes, bound_bytes, context, state FROM self_report",
+            [("gemma4:31b-mtp", 12_500_000_000, 12_500_000_000, 500_000_000, 262144, "Forever")],
+        ),
+    ],
+    "ollama-ps-24gb-card-20618-mib": [
+        (
+            "SELECT model, total_bytes, card_bytes, bound_bytes, context, state FROM self_report",
+            [("DEFAULT/mistral-small-2409-22b:latest", 24_500_000_000, 24_500_000_000, 500_000_000, None, "Forever")],
+        ),
+    ],
+    "ollama-alloc-retry-during-fit": [
+        (
+            "SELECT device, mib(size_bytes), size_bytes FROM allocation_failed WHERE device LIKE 'CUDA_' ORDER BY 1",
+            [("CUDA1", 19123.94, 20052907008), ("CUDA2", 16990.01, 17815312384)],
+        ),
+        (
+            "SELECT text FROM arguments_reported",
+            [
+                (
+                    (
+                        "{Operation:alloc LoraPath:[] Parallel:1 BatchSize:512 FlashAttention:Disabled KvSize:262144 "
+                        "KvCacheType: NumThreads:16 GPULayers:31[ID:GPU-00000000-0000-0000-0000-000000000001 "
+                        "Layers:31(29..59)  ] MultiUserCache:false ProjectorPath: MainGPU:0 UseMmap:false}"
+                    ),
+                )
+            ],
+        ),
+        ("SELECT count(*) FROM load WHERE end_reason <> 'log_ends'", [(0,)]),  # a try, not an end
+    ],
+    "ollama-journald-runner-cudamalloc": [
+        ("SELECT device, size_bytes, mib(size_bytes) FROM allocation_failed", [("CUDA0", 838447104, 799.61)]),
+        ("SELECT reason, status FROM load_ended", [("crashed", 2)]),
+        (
+            "SELECT status, path, round(elapsed_s, 3) FROM request_served",
+            [(500, "/api/generate", 3.058)],
+        ),
+    ],
+    "vllm-profile-table-tp1-tp2": [
+        (
+            (
+                "SELECT number, max(gib(total_bytes)), max(utilization_ratio), max(gib(requested_bytes)), "
+                "max(gib(weights_bytes)), max(gib(non_torch_bytes)), max(gib(activation_bytes)), max(gib(kv_bytes)) "
+                "FROM memory_profiled JOIN load USING (load_id) GROUP BY number ORDER BY number"
+            ),
+            [
+                (1, 79.22, 0.9, 71.29, 14.96, 1.79, 1.26, 53.29),
+                (2, 79.22, 0.9, 71.29, 7.48, 3.58, 1.26, None),
+            ],
+        ),
+    ],
+    "vllm-tp-workers-interleaved-sentences": [
+        (
+            (
+                "SELECT writer, gib(total_bytes), utilization_ratio, gib(requested_bytes), gib(weights_bytes), "
+                "gib(non_torch_bytes), gib(activation_bytes), gib(kv_bytes) FROM memory_profiled ORDER BY ordinal"
+            ),
+            [
+                ("1521", None, None, None, 21.21, 0.2, 0.37, 1.57),
+                ("1507", 23.58, 0.99, 23.35, None, None, None, None),
+                ("1507", None, None, None, 21.21, 0.2, 0.37, 1.57),
+                ("1577", 23.58, 0.99, 23.35, None, None, None, None),
+                ("1577", None, None, None, 21.21, 0.2, 0.37, 1.57),
+            ],
+        ),
+        ("SELECT writer FROM marker_seen ORDER BY ordinal", [("1507",), ("1577",), ("1493",)]),
+    ],
+    "vllm-sleep-leaves-others-memory": [
+        (
+            (
+                "SELECT gib(total_bytes), utilization_ratio, gib(requested_bytes), gib(weights_bytes), "
+                "gib(non_torch_bytes), gib(activation_bytes), gib(kv_bytes) FROM memory_profiled ORDER BY ordinal"
+            ),
+            [(79.14, 0.25, 19.78, None, None, None, None), (None, None, None, 8.64, 0.15, 0.25, 10.74)],
+        ),
+        ("SELECT gib(size_bytes), gib(remaining_bytes) FROM buffer_released", [(19.51, 26.31)]),
+        ("SELECT detail FROM marker_seen WHERE what = 'asleep'", [("8.000164",)]),
+    ],
+    "vllm-card-empty-then-only-16-free": [
+        (
+            (
+                "SELECT gib(needed_bytes), utilization_ratio, gib(available_bytes), gib(total_bytes), device "
+                "FROM start_refused"
+            ),
+            [(65.32, 0.825, 16.9, 79.18, "0")],
+        ),
+        (SETTINGS, [("CUDA_VISIBLE_DEVICES", "5")]),  # cuda:0 of the message is this card
+        (LOADS, [("vllm", True, False, "failed")]),
+        ("SELECT count(*), any_value(error_class) FROM failures", [(1, "free_memory")]),
+    ],
+    "vllm-compose-no-cache-blocks": [
+        ("SELECT reason FROM start_refused", [("no_blocks",)]),
+        ("SELECT count(*) FROM allocation_failed", [(0,)]),
+        ("SELECT count(*) FROM failures", [(1,)]),
+    ],
+    "vllm-tp2-graph-estimate": [
+        (
+            "SELECT writer, gib(size_bytes) FROM memory_estimated ORDER BY ordinal",
+            [("448", 0.36), ("447", 0.36)],
+        ),
+        (POOLS, [(1, 6.87, None, None, None)]),
+        ("SELECT detail FROM marker_seen", [("PIECEWISE=16 (largest=16)",)]),
+        (
+            "SELECT DISTINCT value, detail FROM setting_reported",
+            [
+                (
+                    "0.8200",
+                    (
+                        "--gpu-memory-utilization=0.8048 without CUDA graph memory profiling. To maintain the same "
+                        "effective KV cache size as before, increase --gpu-memory-utilization to 0.8352"
+                    ),
+                )
+            ],
+        ),
+    ],
+    "vllm-spec-metrics-two-engines": [
+        (
+            (
+                "SELECT writer, mean_length, accepted, drafted, round(ratio, 3), positions FROM draft_accepted "
+                "ORDER BY ordinal"
+            ),
+            [
+                ("9001", 2.87, 282, 453, 0.623, "0.821, 0.609, 0.437"),
+                ("9002", 2.98, 299, 453, 0.66, "0.821, 0.675, 0.483"),
+            ],
+        ),
+        (
+            "SELECT engine, writer, round(kv_usage_ratio, 3), running FROM engine_measured ORDER BY ordinal",
+            [(2, "9001", 0.101, 1), (4, "9002", 0.101, 1)],
+        ),
+    ],
+    "vllm-hybrid-concurrency-not-a-quotient": [
+        (
+            POOLS,
+            [
+                (1, 9.74, None, None, None),
+                (1, None, 67728, None, None),
+                (1, None, None, 180000, 1.06),
+                (2, 5.98, None, None, None),
+                (2, None, 567978, None, None),
+                (2, None, None, 131072, 4.33),
+            ],
+        ),
+    ],
+    "vllm-ansi-colours-in-ci-log": [
+        (
+            "SELECT gib(available_bytes), gib(total_bytes), utilization_ratio, gib(needed_bytes) FROM start_refused",
+            [(1.54, 22.05, 0.9, 19.84)],
+        ),
+        ("SELECT writer FROM start_refused", [("738",)]),
+    ],
+    "vllm-2023-oom-other-process": [
+        (
+            (
+                "SELECT device, gib(size_bytes), gib(total_bytes), gib(allocated_bytes), mib(free_bytes), "
+                "gib(reserved_total_bytes) FROM allocation_failed"
+            ),
+            [("0", 1.63, 44.56, 27.91, 565.31, 27.93)],
+        ),
+    ],
+    "sglang-tp8-interleaved": [
+        (
+            "SELECT writer, tokens, gib(size_bytes) FROM buffer_allocated ORDER BY ordinal",
+            [(rank, 2795207, 106.62) for rank in ("TP5", "TP1", "TP3", "TP6")],
+        ),
+        (
+            "SELECT writer, gib(free_after_bytes) FROM memory_profiled ORDER BY ordinal",
+            [
+                ("TP5", 11.87),
+                ("TP1", 11.87),
+                ("TP3", 11.87),
+                ("TP6", 11.87),
+                ("TP7", 12.01),
+                ("TP2", 11.78),
+                ("TP0", 11.82),
+            ],
+        ),
+    ],
+    "llamaswap-vulkan-partial-offload": [
+        ("SELECT offloaded, total FROM layers_offloaded", [(15, 49)]),
+        (BUFFERS, [("Vulkan0", "weights", 1952.34), ("CPU_Mapped", "weights", 5003.78)]),
+        ("SELECT model FROM model_identified", [("Gemma 3 12b It",)]),
+        (
+            "SELECT value FROM setting_reported WHERE name IN ('model params', 'n_ctx', 'flash_attn') ORDER BY name",
+            [("1",), ("11.77 B",), ("16384",)],
+        ),
+    ],
+    "vllm-tp2-desktop-on-one-card": [
+        (
+            POOLS,
+            [
+                (1, None, 622408, None, None),
+                (1, None, None, 262144, 2.37),
+                (2, None, 620944, None, None),
+                (2, None, None, 262144, 2.37),
+            ],
+        ),
+        ("SELECT method, n_max FROM speculation WHERE method IS NOT NULL", [("mtp", 3)]),
+        (
+            (
+                "SELECT regexp_extract(text, '''tensor_parallel_size'': (\\d+)', 1), "
+                "regexp_extract(text, '''max_model_len'': (\\d+)', 1), "
+                "regexp_extract(text, '''kv_cache_dtype'': ''(\\w+)', 1) FROM arguments_reported"
+            ),
+            [("2", "262144", "fp8_e5m2")],
+        ),
+    ],
+    "ollama-reload-each-request-parallel": [
+        ("SELECT count(*) FROM load", [(1,)]),
+        ("SELECT seconds_s FROM scheduler_decided WHERE what = 'wait'", [(600.0,)]),
+    ],
+    "vllm-same-kv-bytes-twice-the-tokens": [
+        (
+            POOLS,
+            [
+                (1, 11.15, None, None, None),
+                (1, None, 451603, None, None),
+                (1, None, None, 147456, 3.06),
+                (2, 11.15, None, None, None),
+                (2, None, 214135, None, None),
+                (2, None, None, 65536, 3.27),
+            ],
+        ),
+    ],
+}
+NOT_READ = {
+    # Pasted beside a program's lines, without the kernel's stamp: nothing shows that the kernel wrote it.
+    "kernel-xid31-llama-bench": "NVRM: Xid",
+}
+
+
+@cache
+def opened(name: str) -> duckdb.DuckDBPyConnection:
+    """The case of one log."""
+    connection = duckdb.connect()
+    store(read_evidence([FOLDER / f"{name}.log"], load_catalogue()), connection)
+    connection.execute(UNITS)
+    return ready(connection, load_questions(), None)
+
+
+TABLE_OF_VALUES = [
+    pytest.param(name, sql, rows, id=f"{name} {number}")
+    for name, values in VALUES.items()
+    for number, (sql, rows) in enumerate(values, 1)
+]
+
+
+@pytest.mark.parametrize(("name", "sql", "rows"), TABLE_OF_VALUES)
+def test_a_value_that_a_line_gives_comes_out(name: str, sql: str, rows: list[Row]) -> None:
+    assert opened(name).execute(sql).fetchall() == rows
+
+
+def test_every_log_is_in_the_table() -> None:
+    assert {path.stem for path in FOLDER.glob("*.log")} == set(VALUES) | set(NOT_READ)
+
+
+@pytest.mark.parametrize("name", sorted(VALUES))
+def test_no_line_with_a_size_is_left_unread(name: str) -> None:
+    assert opened(name).execute("SELECT text FROM unread").fetchall() == []
+
+
+def test_a_kernels_line_is_read_where_the_kernel_is_shown_to_have_written_it(tmp_path: Path) -> None:
+    pasted = (FOLDER / "kernel-xid31-llama-bench.log").read_text().splitlines()[-1]
+    (tmp_path / "dmesg.log").write_text(f"[12345.678901] {pasted}\n")
+    connection = duckdb.connect()
+    store(read_evidence([tmp_path], load_catalogue()), connection)
+    assert connection.execute("SELECT what, device, number, status FROM service_changed").fetchall() == [
+        (
+            "xid",
+            "0000:2b:00",
+            31,
+            (
+                "MMU Fault: ENGINE GRAPHICS GPC6 GPCCLIENT_T1_13 faulted @ 0x6f17_04027000. Fault is of type FAULT_PDE "
+                "ACCESS_TYPE_VIRT_WRITE"
+            ),
+        )
+    ]
+    assert opened("kernel-xid31-llama-bench").execute("SELECT count(*) FROM service_changed").fetchone() == (0,)

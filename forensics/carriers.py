@@ -17,7 +17,7 @@ a text cannot be told from the program's own by themselves; by where they stand 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -137,20 +137,30 @@ class Carriers:
             number for number, patterns in enumerate(by_literal) if any(_acts(pattern) for _, pattern, _ in patterns)
         }
         self._open: dict[tuple[Stream, str | None], _Text] = {}
+        self.openers: Collection[int] = ()
+        """Records of the last block that may carry a text."""
 
     def __bool__(self) -> bool:
         """Whether a text is open."""
         return bool(self._open)
 
-    def carried(self, block: Block, wanted: Mapping[int, set[int]]) -> dict[int, int]:
+    def carried(
+        self, block: Block, wanted: Mapping[int, Iterable[int]], may_open: Iterable[tuple[int, int]]
+    ) -> dict[int, int]:
         """Which records are the rest of a foreign text, and the record that carries it.
 
         Blocks of one source must come in order: a text may span their seam.
+
+        Args:
+            block: The records.
+            wanted: The literals that each record holds.
+            may_open: Those of them that are in a pattern of a line that carries a text.
         """
         for text in self._open.values():
             text.members = []  # they were records of the block before
         here = _Here(block, wanted, self._by_literal)
-        openers = self._openers(here)
+        openers = self._openers(here, may_open)
+        self.openers = openers.keys()
         carried: dict[int, int] = {}
         if not openers and not self._open:
             return carried
@@ -161,14 +171,13 @@ class Carriers:
             self._behind(here, texts, acting, carried)
         return carried
 
-    def _openers(self, here: _Here) -> dict[int, _Text]:
+    def _openers(self, here: _Here, may_open: Iterable[tuple[int, int]]) -> dict[int, _Text]:
         found: dict[int, _Text] = {}
-        for record, literals in here.wanted.items():
-            for number in self._carriers.keys() & literals:
-                for pattern, program in self._carriers[number]:
-                    text = here.opener(record, pattern, program) if record not in found else None
-                    if text is not None:
-                        found[record] = text
+        for record, number in may_open:
+            for pattern, program in self._carriers.get(number, ()):
+                text = here.opener(record, pattern, program) if record not in found else None
+                if text is not None:
+                    found[record] = text
         return found
 
     # -- texts that are seen to run on ---------------------------------------------------------------------------------
@@ -351,7 +360,7 @@ class Carriers:
 class _Here:
     """The records of one block, as the lines that a program may have written; each is read once."""
 
-    def __init__(self, block: Block, wanted: Mapping[int, set[int]], by_literal: Patterns) -> None:
+    def __init__(self, block: Block, wanted: Mapping[int, Iterable[int]], by_literal: Patterns) -> None:
         self.block = block
         self.wanted = wanted
         self._by_literal = by_literal

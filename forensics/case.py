@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from . import __version__
 from .catalogue import Catalogue
 from .errors import FaultError
 from .invariants import faults, measurement_breaks, ownership_breaks
-from .lives import Owned, content_id
+from .lives import content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import (
     Block,
@@ -28,9 +29,11 @@ from .records import (
     read_inputs,
 )
 from .regexes import PATIENCE_S
-from .scan import Line, ScanCounts, Scanner, Unread
+from .scan import Found, ScanCounts, Scanner, Unread
 from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
 from .scope import Ownership, assign
+from .spool import Spool
+from .tables import line_id, line_tables
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
 
@@ -79,12 +82,15 @@ def read_evidence(
     """
     scanner = Scanner(catalogue)
     evidence = Evidence(catalogue, inputs=tuple(str(one) for one in inputs), tz_us=tz_us)
-    lines: list[Line] = []
+    found: list[Found] = []
+    spool = Spool()
     cards: list[CardSamples] = []
     holders: list[HolderSamples] = []
     for piece in read_inputs(inputs, on_progress=on_progress, options=options):
         if isinstance(piece, Block):
-            lines.extend(scanner.scan(piece))
+            one = scanner.read(piece)
+            if one.lines or one.rows is not None:
+                found.append(one if one.rows is None else Found(one.lines, spool.keep(one.rows)))
         elif isinstance(piece, CardSamples):
             cards.append(piece)
         elif isinstance(piece, HolderSamples):
@@ -108,14 +114,18 @@ def read_evidence(
         for one in catalogue.slow()
     ]
     copies = _copies(evidence.sources)
-    lines = [one for one in lines if one.source not in copies]
+    found = [one for one in found if one.source not in copies]
     cards = [one for one in cards if one.source.name not in copies]
     holders = [one for one in holders if one.source.name not in copies]
     evidence.self_reports = [one for one in evidence.self_reports if one.source.name not in copies]
     evidence.request_counters = [one for one in evidence.request_counters if one.source.name not in copies]
     for name in copies:
         evidence.counts.pop(name, None)
-    evidence.ownership = assign(count_once(lines, evidence.sources, evidence.counts), catalogue)
+    if len({one.source for one in found if one.source is not None}) < 2:
+        evidence.ownership = assign(found, catalogue)
+    else:
+        lines = [line for one in found for line in one.all()]
+        evidence.ownership = assign(count_once(lines, evidence.sources, evidence.counts), catalogue)
     evidence.telemetry = gather(cards, holders)
     processes = evidence.ownership.processes
     known = [*(one.zone_known for one in cards), *(one.zone_known for one in holders)]
@@ -155,20 +165,24 @@ def _copies(sources: Sequence[Source]) -> set[str]:
     return copies
 
 
-def line_id(line: Line, roots: dict[str, str]) -> str:
-    """Identity of a line: the source's digest and the offset in it."""
-    return "E" + content_id(roots.get(line.source, line.source), line.offset)
-
-
-def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, comments: bool = False) -> None:
-    """Write all tables of a case; with comments on tables and columns if it is to be kept."""
-    connection.execute(f"BEGIN; {ddl(comments=comments)} COMMIT")
+def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
+    """Write all tables of a case, which are already there where it is an empty one."""
+    # In one transaction: else DuckDB writes what is inserted twice, to its log and to the tables.
+    connection.execute("BEGIN" if empty else f"BEGIN; {ddl(comments=False)}")
     for name, rows in _rows(evidence).items():
         if rows:
             arrow = arrow_table(name, rows)
-            connection.register("incoming", arrow)
-            connection.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')
-            connection.unregister("incoming")
+            _insert(connection, name, arrow)
+    for batch in line_tables(evidence.ownership, {one.name: one.digest.root for one in evidence.sources}):
+        for name, arrow in batch.items():
+            _insert(connection, name, arrow)
+    connection.execute("COMMIT")
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, name: str, arrow: pa.Table) -> None:
+    connection.register("incoming", arrow)
+    connection.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')
+    connection.unregister("incoming")
 
 
 def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
@@ -246,10 +260,6 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
             }
             for one in counts.unread
         )
-    places = {(one.line.source, one.line.record): one.line for one in evidence.ownership.owned}
-    for owned in evidence.ownership.owned:
-        carrier = places.get((owned.line.source, owned.line.carried_by if owned.line.carried_by is not None else -1))
-        _line_rows(rows, owned, roots, None if carrier is None else line_id(carrier, roots))
     _life_rows(rows, evidence, roots)
     for row in (
         *evidence.measured.devices,
@@ -283,68 +293,6 @@ def _capture_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence) 
                 row["source_id"] = piece.source.name
                 row["at_us"] = row.pop("wall_us")
                 rows[table].append(row)
-
-
-def _line_rows(
-    rows: dict[str, list[dict[str, object]]], owned: Owned, roots: dict[str, str], carrier: str | None
-) -> None:
-    line = owned.line
-    event = line.matched.event
-    identity = line_id(line, roots)
-    believed = not owned.suspect and line.carried_by is None
-    load_id = owned.load.load_id if owned.load else None
-    process_id = owned.process.process_id if owned.process else None
-    bound = owned.process.writer_variables.get((line.prefix.tag, "device")) if owned.process else None
-    rows["line"].append(
-        {
-            "line_id": identity,
-            "source_id": line.source,
-            "offset": line.offset,
-            "length": line.length,
-            "record": line.record,
-            "ordinal": line.order,
-            "time_us": line.time_us,
-            "cursor": line.cursor,
-            "host": line.stream.host,
-            "boot": line.stream.boot,
-            "unit": line.stream.unit,
-            "program": line.pattern.program,
-            "pattern": line.pattern.name,
-            "event": event.table,
-            "process_id": process_id,
-            "load_id": load_id,
-            "part": owned.part,
-            "phase": owned.phase,
-            "scope": owned.scope,
-            "rule": owned.rule,
-            "candidates": " ".join(one.load_id for one in owned.candidates) or None,
-            "suspect": owned.suspect or None,
-            "carrier": carrier,
-            "text": line.text,
-        }
-    )
-    if line.twin is not None:
-        twin = line.twin
-        rows["twin"].append(
-            {"line_id": identity, "source_id": twin.source, "offset": twin.offset, "length": twin.length}
-        )
-    row: dict[str, object] = {
-        ("event_scope" if name == "scope" else name): value for name, value in vars(event).items()
-    }
-    row.update(
-        line_id=identity,
-        ordinal=line.order,
-        time_us=line.time_us,
-        process_id=process_id,
-        load_id=load_id,
-        part=owned.part,
-        phase=owned.phase,
-        scope=owned.scope,
-        writer=line.prefix.tag,
-        writer_device=None if bound is None else str(bound),
-        believed=believed,
-    )
-    rows[event.table].append(row)
 
 
 def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roots: dict[str, str]) -> None:

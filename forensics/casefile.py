@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +18,12 @@ from typing import NamedTuple
 
 import duckdb
 
+from . import __version__
+from .cache import kept
 from .case import Evidence, store
 from .errors import CaseError
 from .question import install, load_questions
-from .schema import SCHEMA_VERSION, TABLES
+from .schema import SCHEMA_VERSION, TABLES, ddl
 
 __all__ = [
     "CASE",
@@ -43,6 +46,10 @@ MARK = b"\n-- forensics case, tables "
 SEAL = re.compile(rb"\n-- forensics case, tables ([0-9a-f]{8}), digest ([0-9a-f]{64})\n")
 SEAL_BYTES = len(MARK) + 8 + len(b", digest ") + 64 + 1
 PIECE = 1024 * 1024
+MEMORY = "160MB"
+"""What DuckDB may hold while it writes a case; the rest it puts beside the file."""
+ENDINGS = ("", ".wal", ".tmp")
+"""What it puts there: the file itself, its log, a folder of what has no room in memory."""
 IN_PLACE = "journal-native"
 """The format whose files are not only appended to."""
 
@@ -117,23 +124,48 @@ def write_case(path: Path, evidence: Evidence) -> None:
     new = path.with_name(f".{path.name}.ingest-{os.getpid()}")
     try:
         for old in leftovers(path):
-            old.unlink(missing_ok=True)
+            _remove(old)
         try:
+            _empty_case(new)
             with duckdb.connect(new) as connection:
-                connection.execute("SET TimeZone = 'UTC'")
-                store(evidence, connection, comments=True)
-                install(connection, load_questions(), comments=True)
+                connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{MEMORY}'")
+                store(evidence, connection, empty=True)
                 connection.execute("CHECKPOINT")
             _seal(new)
             new.replace(path)
             _sync(path.parent)
         finally:
-            new.unlink(missing_ok=True)
-            new.with_name(new.name + ".wal").unlink(missing_ok=True)
+            for ending in ENDINGS:
+                _remove(new.with_name(new.name + ending))
     except OSError as error:
         raise CaseError(f"{path}: cannot write the case: {(error.strerror or str(error)).lower()}") from error
     except duckdb.IOException as error:
         raise CaseError(f"{path}: cannot write the case: {error}") from error
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _empty_case(new: Path) -> None:
+    """Begin a case: all tables and questions, with comments, and no rows.
+
+    It takes over a second to make, since each question is bound with all that it names, and is the same each time.
+    """
+    questions = load_questions()
+
+    def make() -> bytes:
+        with duckdb.connect(new) as connection:
+            connection.execute(f"BEGIN; {ddl(comments=True)} COMMIT")
+            install(connection, questions, comments=True)
+            connection.execute("CHECKPOINT")
+        return new.read_bytes()
+
+    made_of = "\0".join([__version__, duckdb.__version__, SCHEMA_VERSION, *(one.source for one in questions)])
+    new.write_bytes(kept("empty-case", made_of, make))
 
 
 def _seal(path: Path) -> None:
@@ -156,9 +188,10 @@ def _sync(folder: Path) -> None:
 
 def is_leftover(path: Path, case: Path) -> bool:
     """Whether a file is what an ingest of that case works on, or left behind when it was killed."""
-    return (
-        path.parent == case.parent
-        and re.fullmatch(rf"\.{re.escape(case.name)}\.ingest-\d+(\.wal)?", path.name) is not None
+    endings = "|".join(map(re.escape, ENDINGS))
+    return any(
+        one.parent == case.parent and re.fullmatch(rf"\.{re.escape(case.name)}\.ingest-\d+({endings})", one.name)
+        for one in (path, path.parent)  # what has no room in memory is in a folder
     )
 
 

@@ -19,12 +19,23 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from .cache import kept
 from .errors import CatalogueError
 from .events import EVENT_TYPES, Event, Field, Kind, Part, event_fields
 from .regexes import Regex
 from .units import UNITS, round_bytes, to_base, unwrap
 
-__all__ = ["Catalogue", "Grammar", "Matched", "Pattern", "Prefix", "Program", "load_catalogue", "load_programs"]
+__all__ = [
+    "Catalogue",
+    "Grammar",
+    "Matched",
+    "Pattern",
+    "Prefix",
+    "Program",
+    "convert",
+    "load_catalogue",
+    "load_programs",
+]
 
 EVENTS: dict[str, type[Event]] = {one.__name__: one for one in EVENT_TYPES}
 PHASES = frozenset({"fit", "allocate", "serve", "asleep", "end"})
@@ -251,7 +262,7 @@ class Pattern:
             if name in self.unit_groups:
                 unit = groups[self.unit_groups[name]] or ""
             try:
-                values[name], bound = _convert(text, self.fields[name], unit, self.places)
+                values[name], bound = convert(text, self.fields[name], unit, self.places)
             except ValueError:
                 return None  # counted by the scan as a hit without a match
             if bound:
@@ -259,7 +270,7 @@ class Pattern:
         for name, parts in self.sums.items():
             try:
                 terms = [
-                    _convert(groups[part], self.fields[name], self.units.get(name), self.places)
+                    convert(groups[part], self.fields[name], self.units.get(name), self.places)
                     for part in parts
                     if groups[part] is not None
                 ]
@@ -274,7 +285,7 @@ class Pattern:
                 continue
             if name in self.fields:
                 try:
-                    values[name], _ = _convert(text, self.fields[name], self.units.get(name))
+                    values[name], _ = convert(text, self.fields[name], self.units.get(name))
                 except ValueError:
                     continue
             if name in self.keys:
@@ -282,7 +293,7 @@ class Pattern:
         return Matched(self, self.event(**values), keys, bounds)
 
 
-def _convert(text: str, target: Field, unit: str | None, places: int = 0) -> tuple[Any, int]:
+def convert(text: str, target: Field, unit: str | None, places: int = 0) -> tuple[Any, int]:
     """Convert a captured text to a field's type, with its rounding bound in base units."""
     if unit is not None:
         if unit not in UNITS:
@@ -357,7 +368,7 @@ class Catalogue:
         Raises:
             CatalogueError: One is wrong; the message names it.
         """
-        programs = load_programs([*texts.installed_texts, *texts.extra], len(texts.installed_texts))
+        programs = load_programs([*texts.installed_texts, *texts.extra], len(texts.installed_texts), _parsed(texts))
         return cls(tuple(programs), texts.extra, texts.digest)
 
     @property
@@ -431,7 +442,19 @@ def load_catalogue(extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] 
     return Catalogue.of(Files.installed(extra, texts))
 
 
-def load_programs(sources: Iterable[tuple[str, str]], own: int = 0) -> list[Program]:
+def _parsed(texts: Files) -> Mapping[str, Any]:
+    """The installed files as data; to read TOML takes most of the time that a short answer does."""
+
+    def make() -> bytes:
+        return json.dumps({name: tomllib.loads(text) for name, text in texts.installed_texts}).encode()
+
+    found: Mapping[str, Any] = json.loads(kept("patterns", "\0".join(map("\0".join, texts.installed_texts)), make))
+    return found
+
+
+def load_programs(
+    sources: Iterable[tuple[str, str]], own: int = 0, parsed: Mapping[str, Any] | None = None
+) -> list[Program]:
     """Parse and check catalogue texts, given as (name of file, text).
 
     A user's file may describe a program of its own, or add patterns to one that is known: it names the program then,
@@ -440,13 +463,14 @@ def load_programs(sources: Iterable[tuple[str, str]], own: int = 0) -> list[Prog
     Args:
         sources: The texts, ours first.
         own: How many of them are ours; the expressions of the others run under a clock.
+        parsed: What ours say, if they have been read before.
 
     Raises:
         CatalogueError: A file is wrong; the message names file and pattern and says what to do.
     """
     programs: dict[str, Program] = {}
     for number, (file, text) in enumerate(sources):
-        raw = _raw(file, text)
+        raw = _raw(file, text, (parsed or {}).get(file) if number < own else None)
         known = programs.get(raw["program"])
         if known is None:
             programs[raw["program"]] = _program(file, raw, bounded=number >= own)
@@ -465,9 +489,9 @@ PROGRAM_KEYS = frozenset(
 )
 
 
-def _raw(file: str, text: str) -> dict[str, Any]:
+def _raw(file: str, text: str, parsed: dict[str, Any] | None = None) -> dict[str, Any]:
     try:
-        raw = tomllib.loads(text)
+        raw = tomllib.loads(text) if parsed is None else parsed
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{file}: not valid TOML: {error}") from error
     if unknown := sorted(set(raw) - PROGRAM_KEYS):

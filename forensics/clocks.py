@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-__all__ = ["Judged", "elapsed_us", "judge", "out_of_order", "wall_us"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Judged", "Tick", "elapsed_us", "judge", "judge_columns", "out_of_order", "wall_us"]
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -86,6 +92,14 @@ class Judged(NamedTuple):
 
 
 def judge(ticks: Sequence[Tick]) -> Judged:
+    """What `judge_columns` says of a few ticks."""
+    return judge_columns(
+        np.array([one.clock for one in ticks], np.int64),
+        *(np.array([one[place] for one in ticks], np.bool_) for place in (1, 2, 3)),
+    )
+
+
+def judge_columns(clocks: Integers, begins: Flags, ready: Flags, ends: Flags) -> Judged:
     """Split a writer's lines into lives where its clock begins again, and see whether each life has one clock.
 
     A line that begins a process with an earlier clock than the line before it begins a new life, if the clock then goes
@@ -98,44 +112,42 @@ def judge(ticks: Sequence[Tick]) -> Judged:
     """
     foreign: set[int] = set()
     shared = False
-    life: list[int] = []
-    starts = [
-        number for number, tick in enumerate(ticks) if tick.begins and number and tick.clock < ticks[number - 1].clock
-    ]
-    bounds = [0, *starts, len(ticks)]
-    lives: list[list[int]] = []
-    for begin, end in itertools.pairwise(bounds):
-        part = list(range(begin, end))
-        if life and part:
-            last = max(ticks[number].clock for number in life)
-            head = next((place for place, number in enumerate(part) if ticks[number].clock >= last), len(part))
-            if head < len(part) and head <= FEW:
-                shared = shared or not any(ticks[number].ready for number in life)
-                foreign.update(part[:head])
-                life += part[head:]
+    life = np.empty(0, np.int64)
+    starts = np.flatnonzero(begins[1:] & (clocks[1:] < clocks[:-1])) + 1
+    lives: list[Integers] = []
+    for begin, end in itertools.pairwise([0, *starts.tolist(), len(clocks)]):
+        part = np.arange(begin, end)
+        if len(life) and len(part):
+            last = int(clocks[life].max())
+            goes_on = np.flatnonzero(clocks[part] >= last)
+            if len(goes_on) and goes_on[0] <= FEW:
+                head = int(goes_on[0])
+                shared = shared or not ready[life].any()
+                foreign.update(part[:head].tolist())
+                life = np.concatenate((life, part[head:]))
                 continue
-            if not any(ticks[number].ends for number in life) and _may_be_both(ticks, part, last):
+            if not ends[life].any() and _may_be_both(clocks[part], ready[part], last):
                 shared = True
             lives.append(life)
         life = part
     lives.append(life)
     for life in lives:
-        strange = out_of_order([ticks[number].clock for number in life])
-        began = {place for place in strange if ticks[life[place]].begins}
-        early = began and not any(ticks[number].ready for number in life[: min(began)])
+        own = clocks[life]
+        if (own[1:] >= own[:-1]).all():
+            continue
+        strange = out_of_order(own.tolist())
+        began = {place for place in strange if begins[life[place]]}
+        early = bool(began) and not ready[life[: min(began)]].any()
         if early or len(strange) > max(FEW, len(life) // 50):
             shared = True
         else:
-            foreign.update(life[place] for place in strange)
-    shared = shared or len(foreign) > max(FEW, len(ticks) // 50)
+            foreign.update(int(life[place]) for place in strange)
+    shared = shared or len(foreign) > max(FEW, len(clocks) // 50)
     return Judged(set() if shared else foreign, shared)
 
 
-def _may_be_both(ticks: Sequence[Tick], part: Sequence[int], ahead: int) -> bool:
+def _may_be_both(clocks: Integers, ready: Flags, ahead: int) -> bool:
     """Whether a new life's clock jumps by all of the old one before it got ready."""
-    for earlier, later in itertools.pairwise(part):
-        if ticks[earlier].ready:
-            return False
-        if ticks[later].clock - ticks[earlier].clock >= ahead - HELD_BACK_US:
-            return True
-    return False
+    is_ready = np.flatnonzero(ready)
+    jumps = np.diff(clocks)[: is_ready[0] if len(is_ready) else None]
+    return bool((jumps >= ahead - HELD_BACK_US).any())

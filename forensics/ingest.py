@@ -114,7 +114,7 @@ def ingest(
         changes=tuple(changes),
         sources=len(evidence.sources),
         loads=len(evidence.ownership.loads),
-        lines=len(evidence.ownership.owned),
+        lines=evidence.ownership.count(),
         evidence=evidence,
     )
 
@@ -150,7 +150,7 @@ def _compare(before: Mapping[str, Was], evidence: Evidence) -> tuple[list[Change
     """What became of each source, and files to read too because they hold bytes that are lost from their place."""
     sources = evidence.sources
     now = {one.name: one for one in sources}
-    cursors = {one.line.cursor for one in evidence.ownership.owned}
+    cursors = evidence.ownership.cursors()
     changes: list[Change] = []
     moved: dict[str, tuple[str, ...]] = {}
     for name, was in before.items():

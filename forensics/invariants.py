@@ -33,15 +33,23 @@ def faults(found: Sequence[str]) -> str:
 
 def ownership_breaks(ownership: Ownership) -> Iterator[str]:
     """What is wrong with owners and ledgers; nothing in a sound case."""
-    places = {line.order: number for group in ownership.groups for number, line in enumerate(group.lines)}
+    # Beside rows, lines stand in the order of their places.
+    places = {
+        line.order: line.order if group.parts else number
+        for group in ownership.groups
+        for number, line in enumerate(group.lines)
+    }
     groups = {line.order: group for group in ownership.groups for line in group.lines}
+    of_rows = list(ownership.first_and_last())
+    places.update((one.line.order, one.line.order) for _, one in of_rows)
+    groups.update((one.line.order, group) for group, one in of_rows)
     known = {id(load) for load in ownership.loads}
     following = {
         id(load): after for process in ownership.processes for load, after in itertools.pairwise(process.loads)
     }
     owners: dict[int, Owned] = {}
     readings: dict[tuple[str, int], Load] = {}
-    for one in ownership.owned:
+    for one in (*ownership.lines, *(one for _, one in of_rows)):
         where = f"line {one.line.order} ({one.line.text[:60]})"
         if one.line.order in owners:
             yield f"{where} has two owners"

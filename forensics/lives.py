@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from .columns import Rows
 from .events import DeviceSeen, Kind, Part
-from .records.block import Stream
-from .scan import Line
+from .line import Line
+from .records.block import Integers, Stream
 
-__all__ = ["Context", "Group", "Item", "Load", "Mark", "Owned", "Process", "Scope", "content_id"]
+__all__ = ["Context", "Group", "Item", "Load", "Mark", "Owned", "OwnedRows", "Process", "Rowset", "Scope", "content_id"]
 
 
 class Scope(StrEnum):
@@ -124,6 +128,8 @@ class Load:
 
     def enter(self, phase: str, line: Line) -> None:
         """Be in a phase from this line on."""
+        if self.may_be != {phase} or phase != self.phase or (phase == "serve" and self.ready is None):
+            self.process.group.changes += 1
         self.may_be = {phase}
         if phase != self.phase:
             self.phase = phase
@@ -207,6 +213,13 @@ class Process:
         return "P" + content_id(self.identity)
 
 
+class Rowset(NamedTuple):
+    """Rows of one block that are of one group, by their places."""
+
+    rows: Rows
+    at: Integers
+
+
 @dataclass(eq=False)
 class Group:
     """The streams that one start of a service writes to: the outer scope."""
@@ -236,6 +249,10 @@ class Group:
     """Writers, with their tag, whose clock goes back without a line that begins a process."""
     shared: set[tuple[str, int | None]] = field(default_factory=set)
     """Writers (program, trusted pid) whose lines show that several processes write as one."""
+    parts: list[Rowset] = field(default_factory=list)
+    """Lines besides that only report, as columns: in order, of the one source that all lines come from."""
+    changes: int = 0
+    """How often a line that only reports has changed what the next one's owner may depend on."""
 
 
 @dataclass(eq=False, slots=True)
@@ -251,6 +268,13 @@ class Owned:
     rule: str
     candidates: tuple[Load, ...] = ()
     suspect: str = ""
+
+
+class OwnedRows(NamedTuple):
+    """Rows with the numbers of their owners in a list of such; -1 for what is not of these rows any more."""
+
+    rows: Rows
+    owner: npt.NDArray[np.int32]
 
 
 def content_id(*parts: Iterable[Any] | str | int | None) -> str:

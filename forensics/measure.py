@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
-from .clocks import elapsed_us
 from .events import PoolSized
 from .lives import Group, Load, Process, content_id
 from .places import Joined, Place, card_of, place_of
 from .regexes import found_in
 from .rows import CardRow, DeviceRow, MeasureRow, ProfilePeakRow, RuntimeRow
 from .scan import Line
+from .steady import last_order, set_clocked, with_first_clocked
 from .telemetry import Card, CardSample, Holder, HolderSample, Join, Telemetry, load_window
 from .units import MIB
 
@@ -83,58 +83,64 @@ def _earliest_zero(lines: Sequence[Line], holders: Sequence[Holder]) -> int | No
     samples = holders[0].samples
     gaps = sorted(b.at_us - a.at_us for a, b in itertools.pairwise(samples))
     interval = gaps[len(gaps) // 2] if gaps else 1_000_000
-    clocks = [(clock, one) for one in lines if (clock := _clock(one)) is not None]
+    clocks = [(clock, one) for one in lines if (clock := one.clock_us) is not None]
     if not clocks:
         return None
     touched = next((clock for clock, one in clocks if one.pattern.event.table == "device_seen"), clocks[0][0])
     return first - interval - touched
 
 
-def _clock(line: Line) -> int | None:
-    return elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
-
-
 def _set_times(process: Process, holders: Sequence[Holder]) -> None:
     """Place a process's own clock in wall time."""
     last = process.last.order if process.last else process.first.order
-    lines = [one for one in process.group.lines if process.first.order <= one.order <= last]
-    zero = _earliest_zero(lines, holders)
+    group = process.group
+    lines = [one for one in group.lines if process.first.order <= one.order <= last]
+    zero = _earliest_zero(with_first_clocked(lines, group, process.first.order, last), holders)
     if zero is None:
         return
     for line in lines:
-        clock = _clock(line)
+        clock = line.clock_us
         if clock is not None:
             line.time_us = zero + clock
+    set_clocked(group, process.first.order, last, zero)
 
 
 def _set_group_times(group: Group, joins: Mapping[int, Join]) -> None:
     """Place a supervisor's clock by all its children at once, and each child's by the line that spawned it."""
     children = [one for one in group.processes if one.parent is not None and one.tag is not None]
-    spans: list[tuple[Process, int, list[Line]]] = []
+    spans: list[tuple[Process, int, list[Line], int]] = []
     for place, child in enumerate(children):
         later = [one.first.order for one in children[place + 1 :] if one.tag == child.tag]
-        end = later[0] if later else group.lines[-1].order + 1
+        end = later[0] if later else last_order(group) + 1
         own = [one for one in group.lines if one.prefix.tag == child.tag and child.first.order < one.order < end]
-        spawned = _clock(child.first)
+        spawned = child.first.clock_us
         if spawned is not None:
-            spans.append((child, spawned, own))
+            spans.append((child, spawned, own, end - 1))
     zeros = [
         zero - spawned
-        for child, spawned, own in spans
-        if id(child) in joins and (zero := _earliest_zero(own, joins[id(child)].holders)) is not None
+        for child, spawned, own, last in spans
+        if id(child) in joins
+        and (
+            zero := _earliest_zero(
+                with_first_clocked(own, group, child.first.order + 1, last, child.tag), joins[id(child)].holders
+            )
+        )
+        is not None
     ]
     if not zeros:
         return
     zero = max(zeros)
     for line in group.lines:
-        clock = _clock(line)
+        clock = line.clock_us
         if clock is not None and line.prefix.tag is None:
             line.time_us = zero + clock
-    for _, spawned, own in spans:
+    set_clocked(group, 0, last_order(group), zero, None)
+    for child, spawned, own, last in spans:
         for line in own:
-            clock = _clock(line)
+            clock = line.clock_us
             if clock is not None:
                 line.time_us = zero + spawned + clock
+        set_clocked(group, child.first.order + 1, last, zero + spawned, child.tag)
 
 
 def measure(

@@ -7,27 +7,32 @@ as a loss, since a size left unread is how a wrong total begins.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from .carriers import Carriers, clean
-from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
+from .catalogue import Catalogue, Pattern, Prefix, Program
 from .clocks import wall_us
+from .columns import RefusedError, Rows, Sort, clocks_of, is_plain, read_columns
 from .engines import best_engine
-from .records.block import NO_TIME, Block, Stream
+from .line import Line, Twin
+from .records.block import NO_TIME, Block, Integers, Stream
+from .regexes import Regex
 
-__all__ = ["Line", "ScanCounts", "Scanner", "Twin", "Unread"]
+__all__ = ["Found", "Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 
 SIZE_LITERALS: tuple[bytes, ...] = (b" MiB", b"MiB ", b" GiB", b"GiB", b" KiB", b" GB", b" MB", b" bytes")
 """What a line with an amount of memory contains. They are part of the main scan, so that none is left unread."""
 
-SIZE = re.compile(r"\d[\d.,]*\s*(?:[KMGT]i?B|bytes)\b")
+UNIT = re.compile(r"(?:[KMGT]i?B|bytes)\b")
 
 DEVICE_LITERALS: tuple[bytes, ...] = (b"CUDA", b"ROCm", b"Vulkan", b"SYCL", b"MUSA", b"CANN", b"MTL", b"cuda:")
 """What a line that names a device contains: part of the main scan too."""
@@ -38,40 +43,11 @@ TOKENS = re.compile(r"\b\d[\d,]*\s+tokens?\b|\btokens\s*[=:]\s*\d|\bn_tokens\s*=
 SAMPLED = 100
 """Token counts stand in most lines: so many records of a block are looked at for one that no pattern reads."""
 
+REMEMBERED = 100_000
+"""For how many sets of literals and streams it is remembered what is tried on them."""
+
 EXCERPT = 400
 """Characters of a line kept for printing; the bytes stay in the source."""
-
-
-class Twin(NamedTuple):
-    """Where another source holds the same record."""
-
-    source: str
-    offset: int
-    length: int
-
-
-@dataclass(slots=True)
-class Line:
-    """One record that a pattern read: where it stands, who wrote it, what it says."""
-
-    source: str
-    record: int
-    offset: int
-    length: int
-    time_us: int | None
-    stream: Stream
-    prefix: Prefix
-    matched: Matched
-    text: str
-    cursor: str | None = None
-    carried_by: int | None = None
-    order: int = -1
-    twin: Twin | None = None
-
-    @property
-    def pattern(self) -> Pattern:
-        """The pattern that read it."""
-        return self.matched.pattern
 
 
 @dataclass(slots=True)
@@ -113,6 +89,230 @@ class ScanCounts:
     unread_dropped: int = 0
 
 
+class Found(NamedTuple):
+    """What is wanted of one block: lines in order, and what only reports as columns."""
+
+    lines: list[Line]
+    rows: Rows | None
+
+    @property
+    def source(self) -> str | None:
+        """The source of the block, if anything is wanted of it."""
+        return self.lines[0].source if self.lines else self.rows.source if self.rows is not None else None
+
+    def all(self) -> list[Line]:
+        """Everything as lines, in order."""
+        if self.rows is None:
+            return self.lines
+        return sorted([*self.lines, *(self.rows.line(at) for at in range(len(self.rows)))], key=lambda one: one.record)
+
+
+class _Hits(NamedTuple):
+    """Records that hold literals, each with the number of its set; and all pairs of record and literal, in order."""
+
+    records: Integers
+    keys: Integers
+    of: Integers
+    literals: Integers
+
+    def wanted(self) -> _Wanted:
+        """The literals that each record holds."""
+        return _Wanted(self)
+
+    def only(self, literals: Integers) -> list[tuple[int, int]]:
+        """Pairs of records and some of the literals."""
+        chosen = np.isin(self.literals, literals)
+        return list(zip(self.of[chosen].tolist(), self.literals[chosen].tolist(), strict=True))
+
+
+class _Wanted(Mapping[int, Sequence[int]]):
+    """The literals of each record that holds some, without an object for each."""
+
+    def __init__(self, hits: _Hits) -> None:
+        self._hits = hits
+
+    def __getitem__(self, record: int) -> Sequence[int]:
+        begin, end = np.searchsorted(self._hits.of, (record, record + 1))
+        if begin == end:
+            raise KeyError(record)
+        found: list[int] = self._hits.literals[begin:end].tolist()
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._hits.records.tolist())
+
+    def __len__(self) -> int:
+        return len(self._hits.records)
+
+
+class _Step(NamedTuple):
+    """How a program takes the prefix off a line, and which of its patterns are tried on what is left, in order."""
+
+    split: Callable[[str], re.Match[str] | None]
+    message: int
+    tag: int
+    who: int
+    clock: int
+    level: int
+    json: bool
+    wall: bool
+    patterns: list[tuple[Callable[[str], re.Match[str] | None], Pattern, int]]
+
+    @classmethod
+    def of(cls, program: Program) -> _Step:
+        """The step of a program, without patterns. A group that it has not is the last of all, which is none."""
+        grammar = program.grammar
+        groups = grammar.regex.compiled().groupindex
+
+        def place(name: str | None) -> int:
+            return groups[name] - 1 if name in groups else -1
+
+        return cls(
+            _bound(grammar.regex),
+            place("message"),
+            place(grammar.tag),
+            place(grammar.who),
+            place("clock"),
+            place("level"),
+            grammar.envelope is not None,
+            grammar.clock == "wall",
+            [],
+        )
+
+
+def _bound(regex: Regex) -> Callable[[str], re.Match[str] | None]:
+    if regex.bounded:
+        return regex.match
+    matching: Callable[[str], re.Match[str] | None] = regex.compiled().match
+    return matching
+
+
+class _Plain:
+    """The lines of one block that only report, while they are collected."""
+
+    def __init__(self, scanner: Scanner, block: Block) -> None:
+        self._scanner, self._block = scanner, block
+        self._taken: list[tuple[int, int, str, str | None]] = []
+        """Sort, record, text and clock of each line."""
+        self._alike: dict[tuple[int, int, str | None, str | None, str], int] = {}
+        self._times: dict[int, int] = {}
+        self._found: dict[int, tuple[list[int], list[tuple[str | None, ...]]]] = {}
+        self._columns: dict[int, tuple[list[int], dict[str, pa.Array]]] = {}
+
+    def take(self, record: int, stream_number: int, text: str, steps: tuple[_Step, ...]) -> bool:
+        """Take a line if one plain pattern reads it and no other program does."""
+        taken: tuple[_Step, tuple[str | None, ...], str, re.Match[str], int] | None = None
+        for step in steps:
+            split = step.split(text)
+            if split is None:
+                continue
+            groups = (*split.groups(), None)
+            message = groups[step.message]
+            assert message is not None
+            if step.json and message.startswith("{"):
+                return False
+            for match, _, number in step.patterns:
+                found = match(message)
+                if found is not None:
+                    if number < 0 or taken is not None:
+                        return False
+                    taken = step, groups, message, found, number
+                    break
+        if taken is None or len(text) > EXCERPT:
+            return False
+        step, groups, _, found, number = taken
+        clock, level = groups[step.clock], groups[step.level]
+        form = ("json" if clock and clock.isdigit() else "prefix") if clock or level else "bare"
+        alike = number, stream_number, groups[step.tag], groups[step.who], form
+        sort = self._alike.get(alike)
+        if sort is None:
+            stream = self._block.stream_table[stream_number]
+            sort = self._alike[alike] = self._scanner.sort_of(number, stream, *alike[2:])
+        place = len(self._taken)
+        self._taken.append((sort, record, text, clock or None))
+        if step.wall and clock and self._block.times[record] == NO_TIME:
+            time = wall_us(clock)
+            if time is not None:
+                self._times[place] = time
+        kept = self._found.get(number)
+        if kept is None:
+            kept = self._found[number] = ([], [])
+        kept[0].append(place)
+        kept[1].append(found.groups())
+        return True
+
+    def refused(self) -> list[int]:
+        """Read the values of all lines, and let go of those that have none."""
+        gone: list[int] = []
+        for number, (places, found) in self._found.items():
+            pattern = self._scanner.patterns[number]
+            try:
+                self._columns[number] = places, read_columns(pattern, found)
+            except RefusedError as error:
+                bad = set(error.places)
+                gone += [places[at] for at in bad]
+                kept = [at for at in range(len(places)) if at not in bad]
+                if kept:
+                    self._columns[number] = (
+                        [places[at] for at in kept],
+                        read_columns(pattern, [found[at] for at in kept]),
+                    )
+        self._found.clear()
+        if not gone:
+            return []
+        left = np.ones(len(self._taken), bool)
+        left[gone] = False
+        records = [self._taken[at][1] for at in gone]
+        moved = np.cumsum(left) - 1
+        self._columns = {
+            number: (moved[places].tolist(), columns) for number, (places, columns) in self._columns.items()
+        }
+        self._times = {int(moved[place]): time for place, time in self._times.items() if left[place]}
+        self._taken = [self._taken[at] for at in np.flatnonzero(left).tolist()]
+        return sorted(records)
+
+    def records(self) -> Iterator[int]:
+        """The records taken."""
+        return (record for _, record, _, _ in self._taken)
+
+    def programs(self) -> dict[str, int]:
+        """How many lines each program's patterns read."""
+        found: dict[str, int] = {}
+        for number, (places, _) in self._columns.items():
+            program = self._scanner.patterns[number].program
+            found[program] = found.get(program, 0) + len(places)
+        return found
+
+    def rows(self) -> Rows | None:
+        """The lines as columns, if there are any."""
+        if not self._taken:
+            return None
+        block = self._block
+        sorts, records, texts, clocks = zip(*self._taken, strict=True)
+        at = np.array(records, np.int64)
+        times = block.times[at]
+        if self._times:
+            times[list(self._times)] = list(self._times.values())
+        events: dict[str, list[Any]] = {}
+        for number, (places, columns) in self._columns.items():
+            table = self._scanner.patterns[number].event.table
+            events.setdefault(table, []).append((np.array(places, np.int32), columns))
+        return Rows(
+            source=block.source.name,
+            sorts=self._scanner.sorts,
+            programs=self._scanner.programs,
+            sort=np.array(sorts, np.int32),
+            record=at + block.first_record,
+            offset=block.offsets[at],
+            length=block.lengths[at],
+            time=times,
+            clock=clocks_of(clocks),
+            text=pa.array(texts, pa.string()),
+            cursors=pa.array([block.cursors.get(record) for record in records], pa.string()) if block.cursors else None,
+            events=events,
+        )
+
+
 class Scanner:
     """The literals of a catalogue, ready to be searched for.
 
@@ -133,43 +333,178 @@ class Scanner:
             self._patterns.append([(ranks[id(one)], one, programs[one.program]) for one in by_literal.get(literal, ())])
         self._size_ids = {number for number, one in enumerate(self._literals) if one in SIZE_LITERALS}
         self._device_ids = {number for number, one in enumerate(self._literals) if one in DEVICE_LITERALS}
-        self._engine = best_engine(self._literals)
+        self.engine = best_engine(self._literals)
         self._carriers = Carriers(self._patterns)
+        self._carrying = np.array(
+            [
+                number
+                for number, patterns in enumerate(self._patterns)
+                if any(pattern.closes is not None for _, pattern, _ in patterns)
+            ],
+            np.int64,
+        )
+        self._weights = np.frombuffer(os.urandom(8 * len(self._literals)), np.uint64)
+        """The sum of these tells a set of literals from all others."""
+        self._keys: dict[int, int] = {}
+        self._named: list[frozenset[int]] = []
+        self._candidates: dict[frozenset[int], list[tuple[int, Pattern, Program]]] = {}
+        self._tried: dict[tuple[int, Stream], tuple[_Step, ...]] = {}
+        self.programs = programs
+        self._plain = {
+            id(one): number for number, one in enumerate(catalogue.patterns) if is_plain(one, programs[one.program])
+        }
+        self.patterns = catalogue.patterns
+        self.sorts: list[Sort] = []
+        self._numbers: dict[tuple[int, Stream, str | None, str | None, str], int] = {}
         self.counts: dict[str, ScanCounts] = {}
 
     def scan(self, block: Block) -> Iterator[Line]:
-        """Read the wanted records of one block, in order.
+        """Read the wanted records of one block, in order, each as a line.
 
         Blocks of one source must come in order: a carrier may span their seam.
         """
-        counts = self.counts.setdefault(block.source.name, ScanCounts())
-        counts.records += len(block)
-        counts.bytes += len(block.data)
-        positions, literals = self._engine.hits(block.data)
-        if not len(positions) and not self._carriers:
+        hits = self._hits(block)
+        counts = self.counts[block.source.name]
+        if hits is None:
             self._look_for_tokens(block, frozenset(), {}, counts)
             return
-        records = np.searchsorted(block.starts, positions, "right") - 1
-        inside = (records >= 0) & (positions < block.ends[np.maximum(records, 0)])
-        records, literals = records[inside], literals[inside]
-        wanted: dict[int, set[int]] = {}
-        for record, literal in zip(records.tolist(), literals.tolist(), strict=True):
-            wanted.setdefault(record, set()).add(literal)
-        carried = self._carriers.carried(block, wanted)
+        carried = self._carriers.carried(block, hits.wanted(), hits.only(self._carrying))
         read: set[int] = set()
-        for record in sorted(wanted):
+        for record, key in zip(hits.records.tolist(), hits.keys.tolist(), strict=True):
             before = counts.read
-            yield from self._read(block, record, wanted[record], carried, counts)
+            yield from self._read(block, record, self._named[key], carried, counts)
             if counts.read > before:
                 read.add(record)
         self._look_for_tokens(block, read, carried, counts)
 
+    def read(self, block: Block) -> Found:
+        """Read the wanted records of one block: those that only report as columns, the others as lines.
+
+        Blocks of one source must come in order: a carrier may span their seam.
+        """
+        hits = self._hits(block)
+        counts = self.counts[block.source.name]
+        if hits is None:
+            self._look_for_tokens(block, frozenset(), {}, counts)
+            return Found([], None)
+        carried = self._carriers.carried(block, hits.wanted(), hits.only(self._carrying))
+        carriers = self._carriers.openers
+        lines: list[Line] = []
+        plain = _Plain(self, block)
+        data, table = block.data, block.stream_table
+        apart = {*carried, *carriers, *block.fields}
+        tried: dict[int, tuple[_Step, ...]] = {}
+        many = len(table)
+        at = hits.records
+        for record, key, stream, start, end in zip(
+            at.tolist(),
+            hits.keys.tolist(),
+            block.streams[at].tolist(),
+            block.starts[at].tolist(),
+            block.ends[at].tolist(),
+            strict=True,
+        ):
+            literals = self._named[key]
+            steps = tried.get(key * many + stream)
+            if steps is None:
+                steps = tried[key * many + stream] = self._steps(key, table[stream])
+            if steps and record not in apart:
+                text = clean(data[start:end])
+                if plain.take(record, stream, text, steps):
+                    self._count(literals, text, counts, 1)
+                    continue
+            lines += self._read(block, record, literals, carried, counts)
+        refused = plain.refused()
+        for record in refused:  # a text is no value of its field: whatever else reads the record
+            literals = self._named[int(hits.keys[np.searchsorted(hits.records, record)])]
+            self._count(literals, clean(block.message(record)), counts, -1)
+            lines += self._read(block, record, literals, carried, counts)
+        if refused:
+            lines.sort(key=lambda line: line.record)
+        for number, many in plain.programs().items():
+            counts.programs[number] += many
+        read = {line.record - block.first_record for line in lines}.union(plain.records())
+        self._look_for_tokens(block, read, carried, counts)
+        return Found(lines, plain.rows())
+
+    def _count(self, literals: frozenset[int], text: str, counts: ScanCounts, one: int) -> None:
+        """Count a record that a pattern reads, or take it back."""
+        counts.hit += one
+        counts.read += one
+        if not self._size_ids.isdisjoint(literals) and carries_size(text):
+            counts.sized += one
+            counts.sized_read += one
+        elif not self._device_ids.isdisjoint(literals) and DEVICE.search(text) is not None:
+            counts.placed += one
+            counts.placed_read += one
+
+    def _hits(self, block: Block) -> _Hits | None:
+        """The records that hold literals, each with the number of its set of literals."""
+        counts = self.counts.setdefault(block.source.name, ScanCounts())
+        counts.records += len(block)
+        counts.bytes += len(block.data)
+        positions, literals = self.engine.hits(block.data)
+        if not len(positions) and not self._carriers:
+            return None
+        records = np.searchsorted(block.starts, positions, "right") - 1
+        inside = (records >= 0) & (positions < block.ends[np.maximum(records, 0)])
+        many = len(self._literals)
+        pairs = np.unique(records[inside] * many + literals[inside])
+        records, literals = np.divmod(pairs, many)
+        begins = np.flatnonzero(np.diff(records, prepend=-1))
+        if not len(begins):
+            return _Hits(begins, begins, records, literals)
+        sums = np.add.reduceat(self._weights[literals], begins)
+        sets, first, which = np.unique(sums, return_index=True, return_inverse=True)
+        bounds = np.append(begins, len(records))
+        keys = np.empty(len(sets), np.int64)
+        for number, (one, at) in enumerate(zip(sets.tolist(), first.tolist(), strict=True)):
+            known = self._keys.get(one)
+            if known is None:
+                known = self._keys[one] = len(self._named)
+                self._named.append(frozenset(literals[bounds[at] : bounds[at + 1]].tolist()))
+            keys[number] = known
+        return _Hits(records[begins], keys[which], records, literals)
+
+    def sort_of(self, pattern: int, stream: Stream, tag: str | None, who: str | None, form: str) -> int:
+        """The number of a sort of lines."""
+        alike = pattern, stream, tag, who, form
+        number = self._numbers.get(alike)
+        if number is None:
+            number = self._numbers[alike] = len(self.sorts)
+            self.sorts.append(Sort(self.patterns[pattern], stream, tag, who, form))
+        return number
+
+    def _steps(self, key: int, stream: Stream) -> tuple[_Step, ...]:
+        """What is tried on a line with a set of literals in a stream, by program; nothing if none of it is plain."""
+        known = self._tried.get((key, stream))
+        if known is not None:
+            return known
+        tried: dict[str, _Step] = {}
+        for _, pattern, program in sorted(
+            {one for number in self._named[key] for one in self._patterns[number]}, key=lambda one: one[0]
+        ):
+            if _may_write(program, stream):
+                step = tried.setdefault(program.name, _Step.of(program))
+                number = self._plain.get(id(pattern), -1)
+                step.patterns.append((_bound(pattern.regex), pattern, number))
+        steps = tuple(tried.values())
+        if stream.manager or stream.kernel or all(number < 0 for one in steps for _, _, number in one.patterns):
+            steps = ()
+        if len(self._tried) > REMEMBERED:
+            self._tried.clear()
+        self._tried[key, stream] = steps
+        return steps
+
     def _read(
-        self, block: Block, record: int, literals: set[int], carried: Mapping[int, int], counts: ScanCounts
+        self, block: Block, record: int, literals: frozenset[int], carried: Mapping[int, int], counts: ScanCounts
     ) -> Iterator[Line]:
-        candidates = sorted({one for number in literals for one in self._patterns[number]}, key=lambda one: one[0])
+        candidates = self._candidates.get(literals)
+        if candidates is None:
+            found = {one for number in literals for one in self._patterns[number]}
+            candidates = self._candidates[literals] = sorted(found, key=lambda one: one[0])
         text = clean(block.message(record))
-        sized = bool(literals & self._size_ids) and SIZE.search(text) is not None
+        sized = bool(literals & self._size_ids) and carries_size(text)
         placed = not sized and bool(literals & self._device_ids) and DEVICE.search(text) is not None
         if not candidates and not sized and not placed:
             return
@@ -235,7 +570,7 @@ class Scanner:
             counts.tokens += 1
             if record in read:
                 counts.tokens_read += 1
-            elif SIZE.search(text) is None and DEVICE.search(text) is None:
+            elif not carries_size(text) and DEVICE.search(text) is None:
                 stream = block.stream_table[int(block.streams[record])]
                 self._keep_unread(block, record, text, stream, counts, "tokens")
 
@@ -264,6 +599,22 @@ class Scanner:
                 components=self._components(text, stream),
             )
         )
+
+
+def carries_size(text: str) -> bool:
+    """Whether a number with a unit of memory is in a text.
+
+    From the unit back to the number: the other way, each digit of each number is where one could begin.
+    """
+    usual = text.find(" MiB")
+    if (
+        usual > 0
+        and text[usual - 1].isdecimal()
+        and not (after := text[usual + 4 : usual + 5]).isalnum()
+        and after != "_"
+    ):
+        return True
+    return any(text[: unit.start()].rstrip().rstrip(".,")[-1:].isdecimal() for unit in UNIT.finditer(text))
 
 
 def _may_write(program: Program, stream: Stream) -> bool:

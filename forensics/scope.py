@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from .catalogue import Catalogue, Program
-from .clocks import Tick, elapsed_us, judge
 from .events import (
     ArgumentsReported,
     DeviceSeen,
@@ -26,9 +26,11 @@ from .events import (
     VersionReported,
     event_fields,
 )
-from .lives import Context, Group, Item, Load, Mark, Owned, Process, Scope
+from .line import Line
+from .lives import Context, Group, Item, Load, Mark, Owned, OwnedRows, Process, Rowset, Scope
 from .records.block import Stream
-from .scan import Line
+from .scan import Found
+from .steady import Steady, condensed, number_lines, seen_twice, split_off, suspects_of
 from .writers import (
     Relay,
     begins_anew,
@@ -47,9 +49,6 @@ from .writers import (
 
 __all__ = ["Ownership", "assign"]
 
-BACK_US = 1_000_000
-"""A clock that goes back so far without a beginning is another process's; threads mix their lines by less."""
-
 MANY = 64
 """So many lives that are over are kept among those whose lines carry no tag, before they are let go."""
 
@@ -59,7 +58,43 @@ class Ownership:
     """What `assign` found out."""
 
     groups: list[Group] = field(default_factory=list)
-    owned: list[Owned] = field(default_factory=list)
+    lines: list[Owned] = field(default_factory=list)
+    """Lines with their owners, in order."""
+    rows: list[OwnedRows] = field(default_factory=list)
+    """Lines besides that only report, as columns."""
+    owners: list[Owned] = field(default_factory=list)
+    """What the rows got: their owners are numbers of these."""
+
+    @property
+    def owned(self) -> list[Owned]:
+        """All as lines, in order."""
+        every = list(self.lines)
+        for rows, owner in self.rows:
+            every += [replace(self.owners[owner[at]], line=rows.line(at)) for at in np.flatnonzero(owner >= 0).tolist()]
+        return sorted(every, key=lambda one: one.line.order)
+
+    def first_and_last(self) -> Iterator[tuple[Group, Owned]]:
+        """Of rows alike that got the same the first and the last of each block, with their group."""
+        given = {id(rows): owner for rows, owner in self.rows}
+        for group in self.groups:
+            for rows, at in group.parts:
+                own = at[given[id(rows)][at] >= 0]
+                owner = given[id(rows)][own]
+                keys = rows.sort[own].astype(np.int64) * (len(self.owners) + 1) + owner
+                first = np.unique(keys, return_index=True)[1]
+                last = len(own) - 1 - np.unique(keys[::-1], return_index=True)[1]
+                for place in np.unique(np.concatenate((first, last))).tolist():
+                    yield group, replace(self.owners[owner[place]], line=rows.line(int(own[place])))
+
+    def count(self) -> int:
+        """How many lines there are."""
+        return len(self.lines) + sum(int((owner >= 0).sum()) for _, owner in self.rows)
+
+    def cursors(self) -> set[str | None]:
+        """Journal cursors of all lines."""
+        return {one.line.cursor for one in self.lines} | {
+            one for rows, _ in self.rows if rows.cursors is not None for one in rows.cursors.to_pylist()
+        }
 
     @property
     def processes(self) -> list[Process]:
@@ -78,24 +113,32 @@ SEQUENCE = re.compile(r"s=([0-9a-f]+);i=([0-9a-f]+)")
 """How a journal cursor names the journal and the place in it."""
 
 
-def assign(lines: Iterable[Line], catalogue: Catalogue) -> Ownership:
+def assign(found: Iterable[Line] | Sequence[Found], catalogue: Catalogue) -> Ownership:
     """Give each line to its owner.
 
     Args:
-        lines: Matched lines of all sources; lines of one source in their order.
+        found: Matched lines of all sources, those of one source in their order; or what the scan found in each block.
         catalogue: The programs, for their grammars.
 
     Returns:
         Groups with their processes and loads, and one `Owned` for each line.
     """
+    blocks = [Found([one], None) if isinstance(one, Line) else one for one in found]
+    number_lines(blocks)
     machine = _Machine({program.name: program for program in catalogue.programs})
-    ordered = list(lines)
-    for number, line in enumerate(ordered):
-        line.order = number
-    for group in _group(ordered):
+    lines = [line for one in blocks for line in one.lines]
+    rows = [one.rows for one in blocks if one.rows is not None]
+    machine.ownership.rows = [OwnedRows(one, np.full(len(one), -1, np.int32)) for one in rows]
+    machine.given = {id(one.rows): one for one in machine.ownership.rows}
+    if rows:
+        firsts, parts = split_off(rows, lambda sort: _key(rows[0].sorts[sort].stream))
+        lines = sorted([*lines, *firsts], key=lambda line: line.order)
+    for group in _group(lines):
+        if rows:
+            group.parts = parts.get(group.key, [])
         machine.run(group)
     _number_the_alike(machine.ownership.processes)
-    machine.ownership.owned.sort(key=lambda one: one.line.order)
+    machine.ownership.lines.sort(key=lambda one: one.line.order)
     return machine.ownership
 
 
@@ -131,13 +174,47 @@ def _group(lines: Sequence[Line]) -> list[Group]:
             group = groups[key] = Group(key, stream)
         group.lines.append(line)
     for group in groups.values():
-        if len({line.source for line in group.lines}) == 1:
-            group.lines.sort(key=lambda one: one.order)
-        elif (numbers := _sequence(group.lines)) is not None:
-            group.lines.sort(key=lambda one: (numbers[one.order], one.order))
-        else:
-            group.lines.sort(key=lambda one: (one.time_us or 0, one.order))
+        _sort(group)
     return list(groups.values())
+
+
+def _sort(group: Group) -> None:
+    """Put the lines of a group into the order in which they were written."""
+    if len({line.source for line in group.lines}) == 1:
+        group.lines.sort(key=lambda one: one.order)
+    elif (numbers := _sequence(group.lines)) is not None:
+        group.lines.sort(key=lambda one: (numbers[one.order], one.order))
+    else:
+        group.lines.sort(key=lambda one: (one.time_us or 0, one.order))
+
+
+def _by_sort(group: Group) -> list[Rowset]:
+    """The first row of each sort in a group, alone."""
+    found: dict[int, Rowset] = {}
+    for rows, at in group.parts:
+        sorts, first = np.unique(rows.sort[at], return_index=True)
+        for sort, place in zip(sorts.tolist(), first.tolist(), strict=True):
+            found.setdefault(sort, Rowset(rows, at[place : place + 1]))
+    return list(found.values())
+
+
+def _flags(line: Line) -> tuple[bool, bool, bool]:
+    """Whether a line begins a process or a load, says ready, ends a load."""
+    effects = line.pattern.effects
+    begins = not effects.keys().isdisjoint({"process", "load"})
+    return begins, line.pattern.event is LoadReady, effects.get("end", {}).get("by") == "self"
+
+
+def _several_lives(lines: Iterable[Line]) -> bool:
+    """Whether there may be more than one beginning, so that what stands between them matters."""
+    names: list[str] = []
+    loads = 0
+    for line in lines:
+        effects = line.pattern.effects
+        begins = "process" in effects or effects.get("load", {}).get("once")
+        names += [line.pattern.name] if begins else []
+        loads += "load" in effects and not begins
+    return loads > 1 or seen_twice(names)
 
 
 def _sequence(lines: Sequence[Line]) -> dict[int, int] | None:
@@ -191,6 +268,7 @@ class _Machine:
     def __init__(self, programs: Mapping[str, Program]) -> None:
         self.programs = programs
         self.ownership = Ownership()
+        self.given: Mapping[int, OwnedRows] = {}
 
     # -- one group ----------------------------------------------------------------------------------------------------
 
@@ -202,11 +280,22 @@ class _Machine:
             for line in group.lines
             if line.carried_by is None and self.programs[line.pattern.program].grammar.supervises
         }
-        drop, undecided = claimed_twice(group.lines)
+        if len({*(line.source for line in group.lines), *(rows.source for rows, _ in group.parts)}) > 1:
+            self._as_lines(group)  # their order is not that of their places
+        kinds = [rows.line(int(at[0])) for rows, at in _by_sort(group)]
+        drop, undecided = claimed_twice([*group.lines, *kinds])
         group.lines = [line for line in group.lines if line.order not in drop]
-        suspects = self._clock_suspects(group)
+        odd = "its clock does not fit its writer's other lines"
+        suspects = dict.fromkeys(suspects_of(group, self.programs, _flags), odd)
+        self._as_lines(group, suspects)
+        parents = (
+            line.pattern.name
+            for line in group.lines
+            if line.pattern.role == "parent" and "process" in line.pattern.effects
+        )
+        whole = condensed(group) if group.parts and group.supervised and seen_twice(parents) else group.lines
         for pid in group.supervised:
-            heard = [one for one in group.lines if key_of(one)[1] == pid and one.carried_by is None]
+            heard = [one for one in whole if key_of(one)[1] == pid and one.carried_by is None]
             relays = {key_of(one) for one in heard if self.programs[one.pattern.program].grammar.supervises}
             grammars = {program: self.programs[program].grammar for program, _ in relays}
             known = {program: Relay(grammar.children, grammar.spawned) for program, grammar in grammars.items()}
@@ -215,57 +304,63 @@ class _Machine:
                 if twin_parents([one for one in heard if one.pattern.role != "parent" or key_of(one) == relay]):
                     group.shared.add(relay)
         self._find_twins(group, suspects)
-        for line in group.lines:
-            if line.order in undecided:
-                self._emit(
-                    line, _Owner(None, None, Scope.AMBIGUOUS, "several programs of this stream print such a line")
-                )
-            else:
-                self._line(group, line, suspects.get(line.order, ""))
+        steady = Steady(
+            group,
+            self.ownership.lines,
+            lambda line: self._line(group, line, ""),
+            self.ownership.owners,
+            self.given,
+        )
+        lines = iter(group.lines)
+        line = next(lines, None)
+        for last, up_to in steady.stretches():
+            while line is not None and line.order < last:
+                up_to(line.order)
+                self._next(group, line, undecided, suspects)
+                steady.forget()
+                line = next(lines, None)
+            up_to(last + 1)
+        while line is not None:
+            self._next(group, line, undecided, suspects)
+            line = next(lines, None)
+        if steady.became_lines:
+            group.lines = sorted([*group.lines, *steady.became_lines], key=lambda one: one.order)
         for process in group.processes:
             for load in process.loads:
                 if load.open and load.end_reason is None:
                     load.end_reason = load.closing_reason or "log_ends"
 
+    def _next(self, group: Group, line: Line, undecided: Container[int], suspects: Mapping[int, str]) -> None:
+        if line.order in undecided:
+            self._emit(line, _Owner(None, None, Scope.AMBIGUOUS, "several programs of this stream print such a line"))
+        else:
+            self._line(group, line, suspects.get(line.order, ""))
+
+    def _as_lines(self, group: Group, orders: Collection[int] | None = None) -> None:
+        """Make lines of some rows, or of all."""
+        if not group.parts or (orders is not None and not orders):
+            return
+        parts: list[Rowset] = []
+        chosen = None if orders is None else np.array(sorted(orders), np.int64)
+        for rows, at in group.parts:
+            which = np.ones(len(at), bool) if chosen is None else np.isin(rows.order[at], chosen)
+            group.lines += [rows.line(place) for place in at[which].tolist()]
+            if not which.all():
+                parts.append(Rowset(rows, at[~which]))
+        group.parts = parts
+        _sort(group)
+
     def _find_twins(self, group: Group, suspects: Mapping[int, str]) -> None:
         """Note in `group.shared` the writers whose name another process has as well."""
         runs: dict[tuple[str, int | None, str | None], list[Line]] = {}
-        for line in group.lines:
+        lines = condensed(group) if group.parts and _several_lives(group.lines) else group.lines
+        for line in lines:
             own = line.pattern.role == "child" and not self._by_child(group, line)
             if own and line.carried_by is None and line.order not in suspects:
                 runs.setdefault((*key_of(line), line.prefix.tag), []).append(line)
         for (program, pid, tag), run in runs.items():
-            if (tag is None or self._collective(run[0])) and twins(run, _clock):
+            if (tag is None or self._collective(run[0])) and twins(run):
                 group.shared.add((program, pid))
-
-    def _clock_suspects(self, group: Group) -> dict[int, str]:
-        """Lines whose own elapsed clock contradicts the clock of their writer's other lines.
-
-        Writers whose clock shows that several processes write as one are noted in `group.shared`.
-        """
-        runs: dict[tuple[str, int | None, str | None, str], list[tuple[Tick, Line]]] = {}
-        for line in group.lines:
-            program = self.programs[line.pattern.program]
-            if program.grammar.clock != "elapsed" or not line.prefix.clock or line.carried_by is not None:
-                continue
-            clock = _clock(line)
-            if clock is None:
-                continue
-            key = (*key_of(line), line.prefix.tag, form_of(line))
-            begins = bool(line.pattern.effects.keys() & {"process", "load"})
-            ready = line.pattern.event is LoadReady
-            ends = line.pattern.effects.get("end", {}).get("by") == "self"
-            runs.setdefault(key, []).append((Tick(clock, begins, ready, ends), line))
-        suspects: dict[int, str] = {}
-        for (program_name, pid, tag, _), run in runs.items():
-            if any(now.clock < before.clock - BACK_US and not now.begins for (before, _), (now, _) in pairwise(run)):
-                group.restarted.add((program_name, pid, tag))
-            judged = judge([tick for tick, _ in run])
-            if judged.shared and tag is None:
-                group.shared.add((program_name, pid))
-            for number in judged.foreign:
-                suspects[run[number][1].order] = "its clock does not fit its writer's other lines"
-        return suspects
 
     # -- one line -----------------------------------------------------------------------------------------------------
 
@@ -293,8 +388,10 @@ class _Machine:
         if process is not None:
             if "process" not in effects:
                 process.last = line
-            if line.prefix.present and "begin" not in line.pattern.possible_in:
+            marks = line.prefix.present and "begin" not in line.pattern.possible_in
+            if marks and line.pattern.program not in process.prefixes:
                 process.prefixes.add(line.pattern.program)
+                group.changes += 1
         if "load" in effects:
             owner = self._begin_load(group, line, owner)
         if "spawn" in effects:
@@ -316,7 +413,7 @@ class _Machine:
 
     def _emit(self, line: Line, owner: _Owner, suspect: str = "") -> None:
         load = owner.load
-        self.ownership.owned.append(
+        self.ownership.lines.append(
             Owned(
                 line=line,
                 process=owner.process,
@@ -515,6 +612,7 @@ class _Machine:
             return self._inside(process, line, Scope.INFERRED, "only start that can have written it")
         if fitting:
             if tag is not None:
+                group.changes += group.may_be_members.get(tag) != fitting
                 group.may_be_members[tag] = fitting
             loads = tuple(one.load for one in fitting if one.load)
             return _Owner(None, None, Scope.AMBIGUOUS, "several starts could have written it", loads)
@@ -542,17 +640,21 @@ class _Machine:
     def _join(self, group: Group, process: Process, line: Line, tag: str | None) -> None:
         """A process is now known to be of a start."""
         if tag is not None:
+            group.changes += group.members.get(tag) is not process or tag in group.may_be_members
             group.members[tag] = process
             group.may_be_members.pop(tag, None)
             self._bind(process, line)
-        if line.stream.trusted and line.stream.pid is not None:
+        if line.stream.trusted and line.stream.pid is not None and line.stream.pid not in process.pids:
             process.pids.add(line.stream.pid)
+            group.changes += 1
 
     def _bind(self, process: Process, line: Line) -> None:
         """Note what a member calls itself: of each name with a rank, a start has one."""
         tag, who = line.prefix.tag, line.prefix.who
         if tag is not None and (who is not None or tag not in process.members):
-            process.members[tag] = who or process.members.get(tag, "")
+            name = who or process.members.get(tag, "")
+            process.group.changes += process.members.get(tag) != name
+            process.members[tag] = name
 
     def _has_room(self, process: Process, line: Line) -> bool:
         """Whether a start can have another member of that name: names with a rank or role are taken once.
@@ -580,6 +682,7 @@ class _Machine:
             parent=parent,
         )
         group.processes.append(process)
+        group.changes += 1
         if parent is not None:
             parent.children.append(process)
         if tag is None and (parent is not None or not self._collective(line)):
@@ -619,7 +722,7 @@ class _Machine:
             return None
         if grammar.members == "stream":
             return None
-        clock = _clock(line)
+        clock = line.clock_us
         if tag is not None:
             whose = (key_of(line)[1], tag)
             if whose in group.children and self._another_life(group.children[whose], line, clock):
@@ -676,7 +779,7 @@ class _Machine:
     def _implausible(self, process: Process, load: Load | None, line: Line) -> str:
         """Why a line cannot be what it looks like, or nothing."""
         effects = line.pattern.effects
-        clock = _clock(line)
+        clock = line.clock_us
         moves = "item" in effects or "load" in effects or "spawn" in effects or "end" in effects
         if (
             moves
@@ -951,6 +1054,7 @@ class _Machine:
         load = Load(process=process, number=len(process.loads), begun=line, engine=process.program, model=model)
         load.phases.append((load.phase, line))
         process.loads.append(load)
+        process.group.changes += 1
         return load
 
     def _end(self, load: Load, line: Line, reason: str) -> None:
@@ -1306,11 +1410,6 @@ def _target(line: Line, effect: str) -> str | None:
         captured = {**line.matched.keys, **_fields(line)}
         target = arguments["map"].get(str(captured.get(arguments["from"])))
     return target
-
-
-def _clock(line: Line) -> int | None:
-    """µs since its writer began, if the line carries them."""
-    return elapsed_us(line.prefix.clock[0]) if line.prefix.clock else None
 
 
 def _asked(process: Process, due: str) -> bool:

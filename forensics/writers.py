@@ -8,7 +8,7 @@ any of its candidates, so each then may be in more than one phase, and what it p
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -78,7 +78,7 @@ def may_write(process: Process, pattern: Pattern) -> bool:
     return "asleep" in possible if load.asleep else bool(possible & load.may_be)
 
 
-def twins(lines: Iterable[Line], clock_of: Callable[[Line], int | None]) -> bool:
+def twins(lines: Iterable[Line]) -> bool:
     """Whether the lines of one writer show that two processes write under its name.
 
     A restart announces itself anew and then says everything once, with a clock that begins again. Where a writer
@@ -87,7 +87,6 @@ def twins(lines: Iterable[Line], clock_of: Callable[[Line], int | None]) -> bool
 
     Args:
         lines: Lines that carry the same tag, or none, of one program and one trusted process id.
-        clock_of: The time since its writer began that a line carries, if any.
     """
     said: set[str] = set()
     ready: set[str] = set()
@@ -95,7 +94,7 @@ def twins(lines: Iterable[Line], clock_of: Callable[[Line], int | None]) -> bool
     ended = False
     last: int | None = None
     for line in lines:
-        pattern, clock = line.pattern, clock_of(line)
+        pattern, clock = line.pattern, line.clock_us
         name, effects = pattern.name, pattern.effects
         begins = "process" in effects or effects.get("load", {}).get("once")
         if begins and (name in said or not lives):
@@ -309,7 +308,10 @@ def settle(load: Load, line: Line) -> None:
     possible = line.pattern.possible_in & (load.may_be - {"begin"})
     if not possible or "begin" in line.pattern.possible_in or len(load.may_be) == 1:
         return
-    load.may_be = set(possible) | (load.may_be & {"begin"})  # what was announced begins with the line that loads
+    left = set(possible) | (load.may_be & {"begin"})
+    if left != load.may_be:
+        load.process.group.changes += 1
+    load.may_be = left  # what was announced begins with the line that loads
     if len(load.may_be) == 1 and load.open:
         load.enter(next(iter(possible)), line)
 
@@ -324,6 +326,7 @@ def blur(load: Load, line: Line, target: str | None) -> None:
     """
     effects = line.pattern.effects
     if target is not None and not (load.may_be <= {"serve", "end"} and target in {"fit", "allocate"}):
+        load.process.group.changes += target not in load.may_be
         load.may_be.add(target)
     if "end" in effects:
         load.may_be.add("end")

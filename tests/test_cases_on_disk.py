@@ -326,3 +326,39 @@ def test_kill_9_leaves_the_old_case_or_the_new_one(tmp_path: Path) -> None:
     ingest([], case)
     assert tables(case) == new
     assert sorted(one.name for one in tmp_path.iterdir()) == ["c.case", "server.log", "undisturbed.case"]
+
+
+def test_what_a_killed_ingest_had_no_room_for_in_memory_is_no_input_and_goes(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(LOG)
+    case = tmp_path / "a.case"
+    left = tmp_path / ".a.case.ingest-999999.tmp"
+    left.mkdir()
+    (left / "duckdb_temp_storage-0.tmp").write_text(MORE)
+
+    found = ingest([str(tmp_path)], case)
+
+    assert (found.sources, found.loads) == (1, 1)
+    assert not left.exists()
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "server.log").write_text(LOG)
+    ingest([str(tmp_path / "server.log")], tmp_path / "a.case")
+    before = {one: one.read_bytes() for one in (tmp_path / "cache" / "forensics").iterdir()}
+    for one, whole in before.items():
+        one.write_bytes(whole[:5000] + b"damage" + whole[5006:])
+    ingest([str(tmp_path / "server.log")], tmp_path / "b.case")
+
+    assert len(before) == 2
+    assert tables(tmp_path / "a.case") == tables(tmp_path / "b.case")
+    assert all(one.read_bytes()[5000:5006] != b"damage" for one in before)
+
+
+def test_without_a_cache_a_case_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "no folder").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no folder"))
+    (tmp_path / "server.log").write_text(LOG)
+    ingest([str(tmp_path / "server.log")], tmp_path / "a.case")
+
+    assert amounts(tmp_path / "a.case") == [A]

@@ -7,8 +7,11 @@ where each record stands in its source, when it was written and by which stream.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -84,31 +87,59 @@ class Problem(NamedTuple):
     count: int = 1  # type: ignore[assignment]
 
 
-@dataclass
-class Digest:
-    """Digests of the 1 MiB chunks of a source, as read (after decompression), and their root."""
+BESIDE = 8
+"""So many pieces may wait to be digested while the next are read."""
 
-    chunks: list[str] = field(default_factory=list)
-    size: int = 0
-    _open: bytearray = field(default_factory=bytearray, repr=False)
+
+@cache
+def _beside() -> ThreadPoolExecutor:
+    """The thread that digests, in the order in which it is given bytes: hashing takes as long as looking for lines."""
+    return ThreadPoolExecutor(1, "digest")
+
+
+class Digest:
+    """Digests of the 1 MiB chunks of a source, as read (after decompression), and their root.
+
+    What is read in pieces of a chunk or more is digested beside the reading; `close` waits for it.
+    """
+
+    def __init__(self) -> None:
+        self.chunks: list[str] = []
+        self.size = 0
+        self._open = hashlib.sha256()
+        self._taken = 0
+        self._waiting: deque[Future[None]] = deque()
 
     def update(self, data: bytes | memoryview) -> None:
         """Take the next bytes of the source, in order."""
+        self.size += len(data)
+        if len(data) < CHUNK and not self._waiting:
+            self._take(data)
+            return
+        self._waiting.append(_beside().submit(self._take, data))
+        while len(self._waiting) > BESIDE:
+            self._waiting.popleft().result()
+
+    def _take(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
-        self.size += len(view)
         while view:
-            room = CHUNK - len(self._open)
-            self._open += view[:room]
-            view = view[room:]
-            if len(self._open) == CHUNK:
-                self.chunks.append(hashlib.sha256(self._open).hexdigest())
-                self._open.clear()
+            piece = view[: CHUNK - self._taken]
+            self._open.update(piece)
+            self._taken += len(piece)
+            view = view[len(piece) :]
+            if self._taken == CHUNK:
+                self._end()
+
+    def _end(self) -> None:
+        self.chunks.append(self._open.hexdigest())
+        self._open, self._taken = hashlib.sha256(), 0
 
     def close(self) -> None:
         """Digest what is left, once."""
-        if self._open:
-            self.chunks.append(hashlib.sha256(self._open).hexdigest())
-            self._open.clear()
+        while self._waiting:
+            self._waiting.popleft().result()
+        if self._taken:
+            self._end()
 
     @property
     def root(self) -> str:

@@ -84,7 +84,7 @@ def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[L
             dropping = False
         at = rest.rfind(b"\n") + 1
         if at:
-            data = b"".join((*held, rest[:at]))
+            data = b"".join((*held, memoryview(rest)[:at])) if held or at < len(rest) else rest
             chunk = _split(data, base)
             if (chunk.ends - chunk.starts > line_bytes).any():
                 chunk, lost = _shorten(chunk, line_bytes)

@@ -13,7 +13,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-from bench_ingest import LOG, MB, quiet, scan_only, serving, write
+from bench_ingest import LOG, MB, MIXES, mixed, read_only, write
 
 from forensics.catalogue import Catalogue, load_catalogue, load_programs
 from forensics.records import Block, read_inputs
@@ -66,16 +66,16 @@ def main() -> None:
     lines = LOG.read_bytes().splitlines(keepends=True)
     print(f"{'mix':8} {'patterns':>8} {'MB/s':>8} {'of 30':>8}")
     with tempfile.TemporaryDirectory() as folder:
-        for name, mix in (("quiet", quiet), ("serving", serving)):
+        for name in ("rare", "serving"):
             path = Path(folder) / f"{name}.log"
-            write(path, mix(lines), chosen.mb * MB)
+            write(path, mixed(lines, MIXES[name]), chosen.mb * MB)
             names = most_used(path, 30)
             catalogues = (catalogue(names, 0), catalogue(names, 270), load_catalogue())
             taken = [float("inf")] * len(catalogues)
             for _ in range(chosen.times):  # in turn, and in time of this process: other work on the machine counts less
                 for number, found in enumerate(catalogues):
                     begin = time.process_time()
-                    scan_only(path, found)
+                    read_only(path, found)
                     taken[number] = min(taken[number], time.process_time() - begin)
             size = path.stat().st_size / MB
             for found, one in zip(catalogues, taken, strict=True):

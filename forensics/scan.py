@@ -491,6 +491,8 @@ class Scanner:
         steps = tuple(tried.values())
         if stream.manager or stream.kernel or all(number < 0 for one in steps for _, _, number in one.patterns):
             steps = ()
+        if any(pattern.regex.bounded for one in steps for _, pattern, _ in one.patterns):
+            steps = ()  # what takes long is tried once
         if len(self._tried) > REMEMBERED:
             self._tried.clear()
         self._tried[key, stream] = steps

@@ -63,7 +63,7 @@ PATH = re.compile(
     r"|(?<![\w/.<~-])(?P<bare>~?(?:/[\w.@+=%~,-]+){2,})"
 )
 URL_HOST = re.compile(r"(?P<keep>[a-z]{2,10}://(?:[^\s/@]*@)?)(?P<host>[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*)")
-PUBLIC = frozenset("localhost huggingface.co hf.co github.com pytorch.org docs.vllm.ai ollama.com".split())
+PUBLIC = frozenset("localhost huggingface.co hf.co github.com pytorch.org".split())
 USER = re.compile(
     r"(?P<keep>\b(?:User|Group|USER|LOGNAME|SUDO_USER)=|\b(?:for|by|of) user |\buser=)(?P<gone>[A-Za-z_][\w.-]{1,31})"
 )
@@ -124,6 +124,7 @@ class Anonymizer:
         hosts: Host names of the machine; those in journals are learned from their field.
         programs: What a program's file is called: such a name stays.
         prefix: Takes a line's prefix off, or gives None: clocks look like addresses.
+        public: Hosts that everybody knows, beside those of this module.
     """
 
     def __init__(
@@ -132,10 +133,12 @@ class Anonymizer:
         hosts: Iterable[str] = (),
         programs: Sequence[Regex] = (),
         prefix: Callable[[str], str | None] | None = None,
+        public: Iterable[str] = (),
     ) -> None:
         self.key = key
         self.programs = programs
         self.prefix = prefix
+        self.public = PUBLIC.union(public)
         self.hosts: dict[str, str] = {}
         for host in hosts:
             self.learn(host)
@@ -192,7 +195,7 @@ class Anonymizer:
 
     def _url_host(self, found: re.Match[str]) -> str:
         host = found["host"]
-        return found[0] if host in PUBLIC else f"{found['keep']}host-{self.digest(host, 6)}"
+        return found[0] if host in self.public else f"{found['keep']}host-{self.digest(host, 6)}"
 
     def _path(self, found: re.Match[str]) -> str:
         quote = found["quote"] or ""

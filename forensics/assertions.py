@@ -32,6 +32,8 @@ FILE_KEYS = frozenset({"inputs", "baseline", "tz", "assert"})
 SELECTORS = frozenset({"unit", "model", "at"})
 MOMENTS = frozenset({"last", "ready", "asleep"})
 ON_CARD = frozenset({"card", "shared"})
+NONE_HOLDS = "no load got as far as to hold memory"
+NONE_READY = "no load got ready"
 
 
 @dataclass(frozen=True)
@@ -192,8 +194,15 @@ Said = tuple[bool, str, str, Sequence[str | None]]
 """Whether the evidence can tell, what it is about, what came out, and lines that show it."""
 
 
-def check_assertions(asserted: Assertions, catalogue: Catalogue) -> list[Outcome]:
+def check_assertions(
+    asserted: Assertions, catalogue: Catalogue, tell: Callable[[str], None] = lambda _: None
+) -> list[Outcome]:
     """Answer each rule of each row: an outcome each.
+
+    Args:
+        asserted: What must hold.
+        catalogue: The programs.
+        tell: Takes what readers met that takes something away from the answers, a line each.
 
     Raises:
         UsageError: No input is named, one cannot be read, or a rule compares with a baseline and none is named.
@@ -203,15 +212,26 @@ def check_assertions(asserted: Assertions, catalogue: Catalogue) -> list[Outcome
     needed = [rule for row in asserted.rows for rule in row.rules if rule in COMPARING]
     if needed and asserted.baseline is None:
         raise UsageError(f"{asserted.file}: {needed[0]} compares with a baseline; name it there or with --baseline")
-    now = Evidence(open_any(asserted.inputs, tz=asserted.tz), catalogue)
+    now = Evidence(_opened(asserted, asserted.inputs, tell), catalogue)
     before = None
     if asserted.baseline is not None:
-        before = Evidence(open_any([asserted.baseline], tz=asserted.tz), catalogue)
+        before = Evidence(_opened(asserted, [asserted.baseline], tell), catalogue)
     return [
         _outcome(asserted.file, Subject(row, now, _chosen(now, row), before), rule, limit)
         for row in asserted.rows
         for rule, limit in row.rules.items()
     ]
+
+
+def _opened(asserted: Assertions, inputs: Sequence[str], tell: Callable[[str], None]) -> Opened:
+    """Open inputs; what one of them would have shown cannot be asserted without it."""
+    opened = open_any(inputs, tz=asserted.tz)
+    for note in opened.notes:
+        tell(note)
+    sql = "SELECT source_id, what FROM problem WHERE severity = 'error' ORDER BY source_id, what"
+    for row in fetch(opened.connection, sql):
+        raise UsageError(f"{asserted.file}: {row['source_id']}: {row['what']}")
+    return opened
 
 
 def _chosen(evidence: Evidence, row: Assertion) -> list[dict[str, Any]]:
@@ -233,10 +253,11 @@ def _outcome(file: Path, subject: Subject, rule: str, limit: float | bool) -> Ou
     asserted = rule if limit is True else f"{rule} = {limit:g}"
     outcome = Outcome(f"assert {row.number}: {asserted}", row.about, rule, str(file))
     where = f"{file}, [[assert]] {row.number}"
-    if not subject.loads and rule not in GLOBAL:
-        outcome.unproven.append(Failure(where, asserted, f"no load of {row.about} shows in the evidence"))
-        return outcome
-    for known, about, got, lines in RULES[rule](subject, limit):
+    said = list(RULES[rule](subject, limit))
+    if not subject.loads and not any(known for known, *_ in said):
+        # Of nothing, everything holds.
+        said = [(False, row.about, f"no load shows in the evidence ({row.about})", ())]
+    for known, about, got, lines in said:
         failure = Failure(f"{where}: {about}", asserted, got, place_of(subject.now.connection, lines))
         (outcome.failures if known else outcome.unproven).append(failure)
     return outcome
@@ -250,10 +271,17 @@ def _name(load: Mapping[str, Any]) -> str:
 # -- rules: each yields what does not hold, and what cannot be told ---------------------------------------------------
 
 
-def _max_unexplained(subject: Subject, limit: float) -> Iterator[Said]:
+def _holding(subject: Subject) -> Iterator[Mapping[str, Any]]:
+    """The loads that hold memory: one that failed has given back what it had."""
     for load in subject.now.document(subject.row.at)["loads"]:
-        if load["load_id"] not in subject.ids or load["failure"]:
-            continue
+        if load["load_id"] in subject.ids and not load["failure"]:
+            yield load
+
+
+def _max_unexplained(subject: Subject, limit: float) -> Iterator[Said]:
+    if not any(_holding(subject)):
+        yield False, subject.row.about, NONE_HOLDS, ()
+    for load in _holding(subject):
         devices = [device for device in load["devices"] if device["where"] in ON_CARD]
         if not devices:
             yield False, _name(load), "no line names a card that it is on", ()
@@ -266,9 +294,9 @@ def _max_unexplained(subject: Subject, limit: float) -> Iterator[Said]:
 
 
 def _max_weights(subject: Subject, limit: float) -> Iterator[Said]:
-    for load in subject.now.document(subject.row.at)["loads"]:
-        if load["load_id"] not in subject.ids or load["failure"]:
-            continue
+    if not any(_holding(subject)):
+        yield False, subject.row.about, NONE_HOLDS, ()
+    for load in _holding(subject):
         items = [
             item
             for device in load["devices"]
@@ -361,6 +389,8 @@ def _pairs(subject: Subject) -> Iterator[tuple[Mapping[str, Any], Mapping[str, A
 
 def _max_growth(subject: Subject, limit: float) -> Iterator[Said]:
     assert subject.before is not None, "asked before anything is read"
+    if not any(load["ready"] for load in subject.loads):
+        yield False, subject.row.about, NONE_READY, ()
     for load, earlier in _pairs(subject):
         if earlier is None:
             yield False, _name(load), "the baseline has no such load that got ready", ()
@@ -388,6 +418,8 @@ def _held(evidence: Evidence, load: Mapping[str, Any], moment: str) -> tuple[flo
 
 def _no_changes(subject: Subject, _: float) -> Iterator[Said]:
     assert subject.before is not None, "asked before anything is read"
+    if not any(load["ready"] for load in subject.loads):
+        yield False, subject.row.about, NONE_READY, ()
     for load, earlier in _pairs(subject):
         if earlier is None:
             yield False, _name(load), "the baseline has no such load that got ready", ()
@@ -413,8 +445,4 @@ RULES: Mapping[str, Callable[[Subject, float], Iterator[Said]]] = {
     "no_changes": _no_changes,
 }
 """What can be asserted. The names are the contract of the file."""
-
-GLOBAL = frozenset({"no_format_drift", "no_failures", "no_ambiguous_memory"})
-"""Rules that say something where no load shows."""
-
 COMPARING = frozenset({"max_growth_mib", "no_changes"})

@@ -175,9 +175,9 @@ def collect(
     bundle = Bundle(folder)
     if anonymize:
         programs = [one for program in catalogue.programs for one in program.process_names]
-        bundle.names = Anonymizer(
-            secrets.token_bytes(32), {socket.gethostname(), platform.node()}, programs, line_prefix(catalogue)
-        )
+        sites = [one for program in catalogue.programs for one in program.sites]
+        hosts = {socket.gethostname(), platform.node()}
+        bundle.names = Anonymizer(secrets.token_bytes(32), hosts, programs, line_prefix(catalogue), sites)
     for unit in units:
         if not UNIT_NAME.fullmatch(unit):
             raise UsageError(f"--unit {unit}: that is no name of a unit")

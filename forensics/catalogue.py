@@ -340,6 +340,8 @@ class Program:
     remedies: tuple[Mapping[str, Any], ...]
     runtimes: tuple[Mapping[str, Any], ...]
     process_names: tuple[Regex, ...]
+    sites: tuple[str, ...]
+    """Public hosts that its lines name: documentation, a registry. They tell nothing of a machine."""
     writers: tuple[str, ...]
     probes: tuple[Mapping[str, Any], ...]
     raw: Mapping[str, Any] = field(repr=False, default_factory=dict)
@@ -485,7 +487,7 @@ def load_programs(
 
 
 PROGRAM_KEYS = frozenset(
-    "program title newest writers grammar pattern device remedy runtime process_name probe".split()
+    "program title newest writers grammar pattern device remedy runtime process_name site probe".split()
 )
 
 
@@ -544,6 +546,7 @@ def _program(file: str, raw: dict[str, Any], *, bounded: bool) -> Program:
         remedies=tuple(raw.get("remedy", ())),
         runtimes=tuple(raw.get("runtime", ())),
         process_names=tuple(Regex(file, one, bounded=bounded) for one in raw.get("process_name", ())),
+        sites=tuple(map(str, raw.get("site", ()))),
         writers=tuple(writers),
         probes=_probes(file, raw.get("probe", ())),
         raw=raw,

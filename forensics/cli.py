@@ -44,6 +44,7 @@ from .regress import check_case, find_cases
 from .report import render_table
 from .report_json import render_json
 from .report_markdown import render_markdown
+from .safe import visible
 from .window import Window
 
 __all__ = ["app", "main"]
@@ -158,6 +159,10 @@ for _name, (_question, _summary) in QUESTIONS.items():
     _register(_name, _question, _summary, OPTIONS.get(_name, ()))
 
 
+def _note(text: str) -> None:
+    typer.echo(visible(f"forensics: {text}"), err=True)
+
+
 @app.command("check")
 def check(
     paths: Annotated[
@@ -184,7 +189,7 @@ def check(
             asserted = replace(
                 asserted, inputs=tuple(inputs or asserted.inputs), baseline=baseline or asserted.baseline
             )
-            outcomes += check_assertions(asserted, catalogue)
+            outcomes += check_assertions(asserted, catalogue, _note)
         else:
             outcomes += [check_case(case, catalogue, update=update) for case in find_cases([path])]
     typer.echo(render_outcomes(outcomes, output))

@@ -9,6 +9,7 @@ from typing import Any
 from forensics.units import MIB
 
 __all__ = [
+    "DIGEST",
     "Document",
     "bounds",
     "choose_load",
@@ -113,6 +114,7 @@ def quoted(name: str) -> str:
 
 
 DIGEST = re.compile(r"(?P<short>sha256[-:][0-9a-f]{12})[0-9a-f]*")
+"""A blob's name, and enough of it to tell it from others."""
 
 
 def model_name(load: Document) -> str:

@@ -9,14 +9,15 @@ from typing import Any
 import duckdb
 
 from .catalogue import Catalogue
+from .document import choose_load
 from .errors import FaultError
 from .failures import explain_failure
 from .gap import explain_gap
 from .invariants import faults
-from .missing import next_step, whats_missing
+from .missing import whats_missing
 from .setaside import set_aside
 from .units import MIB
-from .verdict import verdict
+from .verdict import next_step, verdict
 
 __all__ = ["SCHEMA", "Rows", "document", "exit_code", "fetch", "iso", "mib"]
 
@@ -98,7 +99,7 @@ def document(
             cited.update(finding["for"], finding["against"])
     for load in answers:
         load["verdict"] = verdict(found, load)
-    found["next"] = next_step(found)
+    found["next"] = next_step(found, choose_load(found))
     found["evidence"] = evidence(connection, cited)
     return found
 

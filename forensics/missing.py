@@ -1,4 +1,4 @@
-"""What the evidence lacks for an answer, why, and the flag or file that would have given it; and the one next step."""
+"""What the evidence lacks for an answer, why, and the flag or file that would have given it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import duckdb
 
+from .amounts import count
 from .catalogue import Catalogue
 
-__all__ = ["next_step", "whats_missing"]
+__all__ = ["whats_missing"]
 
 
 def whats_missing(
@@ -27,6 +28,7 @@ def whats_missing(
             }
         )
     for answer in answers:
+        found.extend(_rest(connection, answer))
         found.extend(_verbosity(connection, catalogue, answer))
         found.extend(_measurement(connection, answer, moment))
     rows = connection.execute(
@@ -36,10 +38,10 @@ def whats_missing(
     drifted = connection.execute("SELECT program, component, lines, version, newest FROM format_drift").fetchall()
     found.extend(
         {
-            "what": f"{lines} lines of {component}, with a size or a device",
-            "because": f"format drift: {program} {version or '(build not printed)'} words them as nothing that is known"
-            + (f", up to {newest}" if newest else ""),
-            "remedy": "Use a newer catalogue, or add a pattern of your own with --patterns FILE.",
+            "what": f"{count(lines, 'line')} of {component}, with a size or a device",
+            "because": f"format drift: {program} {version or '(build not printed)'} prints what no pattern reads"
+            + (f"; builds up to {newest} are known" if newest else ""),
+            "remedy": "Use a newer release of this tool, or add a pattern of your own with --patterns FILE.",
         }
         for program, component, lines, version, newest in drifted
     )
@@ -47,12 +49,35 @@ def whats_missing(
     if unread and unread[0]:
         found.append(
             {
-                "what": f"{unread[0]} lines with a size",
-                "because": f"no pattern reads them, such as: {unread[1]}",
+                "what": f"{count(unread[0], 'line')} with a size",
+                "because": f"no pattern reads {'it' if unread[0] == 1 else 'them, such as'}: {unread[1]}",
                 "remedy": "",
             }
         )
     return found
+
+
+def _rest(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a load would have printed after the end of its log: it was still loading there."""
+    if answer["ready"] or answer["failure"] or answer["end_reason"] != "log_ends":
+        return []
+    serves = connection.execute(
+        """
+        SELECT 1 FROM phase WHERE load_id = $1 AND phase IN ('serve', 'asleep')
+        UNION ALL SELECT 1 FROM ambiguous_lines WHERE $1 IN (SELECT unnest(string_split(loads, ' ')))
+        """,
+        [answer["load_id"]],
+    ).fetchone()
+    if serves:  # or one of the lines that nobody owns may say so
+        return []
+    return [
+        {
+            "what": "the rest of this load",
+            "because": "the log ends before it is ready",
+            "remedy": "Give the log to its end, or look again when the model is ready.",
+            "load_id": answer["load_id"],
+        }
+    ]
 
 
 def _verbosity(
@@ -132,29 +157,3 @@ def _measurement(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any
             "there its pid can be trusted."
         )
     return [{"what": "the measured use", "because": because, "remedy": remedy, "load_id": answer["load_id"]}]
-
-
-def next_step(found: Mapping[str, Any]) -> str:
-    """The one next step for an operator."""
-    for entry in found["missing"]:
-        if entry["remedy"]:
-            return str(entry["remedy"])
-    failures = [load["failure"] for load in found["loads"] if load["failure"]]
-    if failures and len(failures) == len(found["loads"]):
-        return "Ask for less than was there: a shorter context, fewer slots, or a smaller cache type."
-    for load in found["loads"]:
-        for finding in load["findings"]:
-            if finding["state"] == "supported":
-                return "Look at the items named above: one of them is not on the card."
-    inferred = any(
-        item["kind"] == "runtime" and item["basis"] == "inferred"
-        for load in found["loads"]
-        for device in load["devices"]
-        for item in device["items"]
-    )
-    if inferred:
-        return (
-            "Nothing is missing. To see the runtime measured instead of inferred, sample the card while the server "
-            "sleeps or before it loads."
-        )
-    return "Nothing is missing."

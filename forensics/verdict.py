@@ -116,7 +116,9 @@ def next_step(document: Document, load: Document | None) -> str:
     if load is None:
         return "Give the log of the server from its start, or the journal of its unit."
     if failed(load):
-        return "Ask for less than was there, or free the card first."
+        if size(mapping(load, "failure"), "asked") is None:
+            return "Change what the failure names, and start it again; --evidence prints its lines."
+        return "Ask for less than was there (shorter context, fewer slots, smaller cache type), or free the card first."
     holdings = [holding(device) for device in maps(load, "devices")]
     cards = [each for each in holdings if each.where not in ("host", "remote")]
     if not any(each.logged_items for each in holdings):
@@ -131,6 +133,9 @@ def next_step(document: Document, load: Document | None) -> str:
         return "Sample the cards by process, or once before the server starts, to tell its memory from the others'."
     held, rest = sum(each.measured or 0 for each in cards), sum(each.unexplained or 0 for each in cards)
     if rest * 20 >= held > 0:
+        grown = [size(device, "growth") for device in maps(load, "devices") if size(device, "measured")]
+        if None not in grown and sum(one or 0 for one in grown) * 2 < rest:
+            return "Most of the rest was there at ready. Start with one option less, and compare: forensics diff A B."
         return "Sample the card before the load and at ready (--at ready): what is there by then is not growth."
     if any(each.bases == {"inferred"} for each in cards):
         return (
@@ -176,8 +181,8 @@ def _measured(name: str, holds: str, cards: list[Holding]) -> str:
 
 def _cannot_attribute(document: Document, load: Document, cards: list[Holding]) -> str:
     """No line names an amount: what the cards show is all there is."""
-    because = next((label(entry, "because") for entry in maps(document, "missing") if label(entry, "because")), "")
-    because = because.rstrip(".")
+    lacking = [entry for entry in maps(document, "missing") if label(entry, "load_id") in ("", label(load, "load_id"))]
+    because = next((label(entry, "because") for entry in lacking if label(entry, "because")), "").rstrip(".")
     reason = "this server logged no buffer sizes" + (f" ({because})" if because and len(because) <= 40 else "")
     seen = [f"{each.name} shows {mib(each.measured, 0)} MiB" for each in cards if each.measured is not None]
     if not seen:

@@ -171,8 +171,10 @@ def _identity(load: Document) -> tuple[str, ...]:
         "card": "at the card, no baseline",
     }
     seen = {(label(device, "measured_at"), label(device, "measured_by")) for device in devices}
-    for at, way in sorted(seen):
-        pieces.append(" ".join(filter(None, ("seen", clock(at, first) if at else "", ways.get(way, way)))))
+    told = [
+        " ".join(filter(None, ("seen", clock(at, first) if at else "", ways.get(way, way)))) for at, way in sorted(seen)
+    ]
+    pieces.extend(dict.fromkeys(told))
     if ended:
         reason = label(load, "end_reason").replace("_", " ")
         pieces.append(f"ended {clock(ended, first)}" + (f" ({reason})" if reason else ""))

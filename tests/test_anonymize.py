@@ -25,10 +25,11 @@ from forensics.report_json import render_json
 
 CATALOGUE = load_catalogue(())
 PROGRAMS = [one for program in CATALOGUE.programs for one in program.process_names]
+SITES = [one for program in CATALOGUE.programs for one in program.sites]
 
 
 def hidden(text: str, *hosts: str) -> str:
-    return Anonymizer(b"key", hosts, PROGRAMS, line_prefix(CATALOGUE)).line(text)
+    return Anonymizer(b"key", hosts, PROGRAMS, line_prefix(CATALOGUE), SITES).line(text)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,7 @@ def test_what_names_people_and_machines_is_gone(line: str, gone: list[str]) -> N
         'POST "/api/chat"',
         '"POST /v1/completions HTTP/1.1" 200 OK',
         "/usr/local/bin/llama-server: out of memory",
+        "See https://docs.vllm.ai/en/latest and https://ollama.com/library",
         "build_info: b11434-abcdef012, CUDA 13.0.1.2",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
         "2026/11/30 11:08:07.001, GPU-8f319f5c-9498-a3d5-96d9-63b056d7bc9a, 5226, /usr/local/bin/llama-server, 590 MiB",

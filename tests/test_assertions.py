@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from forensics.assertions import RULES
 from forensics.cli import main
 
 LOG = """\
@@ -40,6 +40,7 @@ def check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], t
     """Run `forensics check` in a folder that holds `server.log`, `before.log` and the assertions."""
     (tmp_path / "server.log").write_text(NOW)
     (tmp_path / "before.log").write_text(NOW)
+    (tmp_path / "other.log").write_text("nothing of a server\n")
     monkeypatch.chdir(tmp_path)
 
     def command(text: str, *arguments: str) -> Ran:
@@ -126,9 +127,14 @@ def test_a_wording_that_is_not_known_is_drift(check: Check) -> None:
 
 UNKNOWN = [
     ("max_unexplained_mib = 1", ["server.log"], "load 1 (alpha.gguf), CUDA0", "the card was not measured"),
-    ('model = "beta"\nno_ping_pong = true', ["server.log"], "", "no load of model beta shows in the evidence"),
+    ('model = "beta"\nno_ping_pong = true', ["server.log"], "", "no load shows in the evidence (model beta)"),
     ("max_weights_mib = 1", [FIXTURES / "logs" / "llama-default-verbosity.log"], "", "how much its weights take"),
     ('model = "alpha*"\nmin_acceptance = 0.5', ["server.log"], "", "no line counts what is drafted and accepted"),
+    ("max_unexplained_mib = 1", [OOM], "all loads", "no load got as far as to hold memory"),
+    ("max_weights_mib = 1", [OOM], "all loads", "no load got as far as to hold memory"),
+    ("no_failures = true", ["other.log"], "", "no load shows in the evidence (all loads)"),
+    ("no_format_drift = true", ["other.log"], "", "no load shows in the evidence (all loads)"),
+    ("no_ambiguous_memory = true", ["other.log"], "", "no load shows in the evidence (all loads)"),
 ]
 
 
@@ -161,6 +167,11 @@ def test_a_load_is_compared_with_its_like_in_the_baseline(check: Check) -> None:
     ran = check(same)
     assert ran.code == 3
     assert "the baseline has no such load that got ready" in ran.out
+
+
+def test_a_load_that_never_got_ready_cannot_be_compared(check: Check) -> None:
+    ran = check(asserts("max_growth_mib = 10\nno_changes = true", OOM, baseline="before.log"))
+    assert (ran.code, ran.out.count("no load got ready")) == (3, 2)
 
 
 def test_inputs_and_baseline_of_the_command_line_go_before_those_of_the_file(check: Check) -> None:
@@ -256,6 +267,7 @@ WRONG = {
         "inputs must be a list of paths, not 'a'",
     ),
     "a zone that is no text": ("tz = 1\n[[assert]]\nno_failures = true", "tz must be a text, not 1"),
+    "one of two that is not there": (asserts("no_failures = true", "server.log", "gone.log"), "gone.log: it cannot be"),
     "an input that is not there": (asserts("no_failures = true", "gone.log"), "none of the inputs could be read"),
 }
 
@@ -271,6 +283,6 @@ def test_the_workflow_of_the_docs_asserts_what_can_be_asserted(check: Check) -> 
     text = (ROOT / "docs" / "check.md").read_text("utf-8")
     example = text.split("```toml\n", 1)[1].split("```", 1)[0]
     Path("before.log").write_text(NOW)
-    os.environ.pop("COLUMNS", None)
-    ran = check(example, "--input", "server.log", "--baseline", "before.log")
-    assert ran.code in (1, 3), ran.err
+    ran = check(example, "--input", "server.log", "--baseline", "before.log", "--format", "json")
+    assert (ran.code, ran.err) == (3, "")  # its service and model are not those of this log
+    assert {one["rule"] for one in json.loads(ran.out)["cases"]} == set(RULES)

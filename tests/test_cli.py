@@ -184,6 +184,25 @@ def test_wrong_use_is_2_with_one_line_that_says_what_to_write(
 # -- bad inputs -------------------------------------------------------------------------------------------------------
 
 APPS = "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n2026/11/30 11:07:18.130, GPU-8f319f5c-9498"
+
+
+def test_a_log_that_ends_while_a_model_loads_asks_for_its_rest(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cut.log").write_text("".join(LOG.splitlines(keepends=True)[:1]))
+    found = run("explain-vram", tmp_path / "cut.log")
+    assert found.code == 3
+    assert "the rest of this load: the log ends before it is ready" in found.out
+    assert "Next  Give the log to its end, or look again when the model is ready." in found.out
+    (tmp_path / "cut.log").write_text(LOG)
+    assert "the rest of this load" not in run("explain-vram", tmp_path / "cut.log").out
+
+
+def test_the_next_step_of_a_failure_is_about_memory_only_if_memory_was_refused(run: Run) -> None:
+    logs = FIXTURES / "logs"
+    assert "Next  Ask for less than was there" in run("explain-vram", logs / "llama-oom.log").out
+    other = run("explain-vram", logs / "vllm-wrong-configuration.log").out
+    assert "Next  Change what the failure names, and start it again" in other
+
+
 BAD: dict[str, tuple[bytes, int, str]] = {
     "empty.log": (b"", 3, "empty.log: set aside: it holds nothing."),
     "binary.log": (bytes(range(256)) * 64, 2, "binary.log: set aside: its bytes are no text. give the text of a log"),

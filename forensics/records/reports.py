@@ -267,18 +267,23 @@ def has_counters(entry: dict[str, object]) -> bool:
     return _answer(entry) is not None
 
 
+def _body(value: object) -> object:
+    """A value, or the object that it spells if it is a text of JSON."""
+    if not isinstance(value, str) or not value.startswith("{"):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
 def _answer(entry: dict[str, object], deep: int = 0) -> dict[str, object] | None:
     if any(isinstance(entry.get(name), dict) for name in _COUNTERS) or len(_OWN & entry.keys()) >= 3:
         return entry
     if deep >= _DEEP:
         return None
     for name in _BODIES:
-        body = entry.get(name)
-        if isinstance(body, str) and body.startswith("{"):
-            try:
-                body = json.loads(body)
-            except (ValueError, RecursionError):
-                continue
+        body = _body(entry.get(name))
         if isinstance(body, dict) and (found := _answer(body, deep + 1)) is not None:
             return found
     return None
@@ -354,12 +359,7 @@ def _about(answer: dict[str, object]) -> Iterator[tuple[str, object]]:
 def _asked(entry: dict[str, object]) -> Iterator[tuple[str, object]]:
     """Whether the request asked for reasoning, where it is kept beside its answer."""
     for name in _ASKED:
-        body = entry.get(name)
-        if isinstance(body, str) and body.startswith("{"):
-            try:
-                body = json.loads(body)
-            except (ValueError, RecursionError):
-                continue
+        body = _body(entry.get(name))
         if not isinstance(body, dict):
             continue
         template = body.get("chat_template_kwargs")

@@ -27,8 +27,7 @@ TOP = Path(__file__).parent.parent
 OWNERSHIP = ("test_owners_kept.py", "test_scope.py", "test_vllm.py", "test_planted_mistakes.py")
 ACCOUNTING = ("test_telemetry.py", "test_verdict.py", "test_vllm.py", "test_planted_mistakes.py")
 TESTS = {
-    "scope": OWNERSHIP,
-    "writers": OWNERSHIP,
+    **dict.fromkeys(("scope", "groups", "whose", "lifecycle", "effects", "items", "writers"), OWNERSHIP),
     "measure": ACCOUNTING,
     "places": ACCOUNTING,
     "telemetry": ACCOUNTING,

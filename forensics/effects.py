@@ -108,11 +108,7 @@ def _part(load: Load, line: Line) -> None:
         # Once other contexts exist, a line outside any bracket may be any of theirs.
         load.context = own[-1] if own and len({one.part for one in load.contexts if one.part in _MODELS}) == 1 else None
         return
-    if target != load.part:
-        load.outer.append(load.part)
-        load.part = target
-    own = [one for one in load.contexts if one.part == target]
-    load.context = own[-1] if own else None
+    load.turn_to(target)
 
 
 def _set(load: Load, line: Line) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .events import Kind
 from .line import Line
 from .lives import Context, Item, Load, Mark
 
@@ -12,10 +13,13 @@ def add_item(load: Load, line: Line) -> None:
     """Enter the amount of a line, with its mark and why it has that mark."""
     arguments = line.pattern.effects["item"]
     event = line.matched.event
-    size = getattr(event, "size_bytes", None)
+    size = getattr(event, arguments.get("from", "size_bytes"), None)
     if size is None:
         return
     combine, per = arguments.get("combine", "add"), arguments.get("per", "load")
+    device = getattr(event, "device", None) or ""
+    if load.phase != "fit" and "again" in arguments and _has(load, line, device):
+        load.turn_to(arguments["again"])
     part = arguments.get("part", load.part)
     context = load.context
     estimated = arguments.get("basis") == "estimated"
@@ -25,15 +29,14 @@ def add_item(load: Load, line: Line) -> None:
     elif per == "context" and context is None and part not in {one.part for one in load.contexts} and not estimated:
         context = load.context = Context(len(load.contexts), part)
         load.contexts.append(context)
-    device = getattr(event, "device", None) or ""
     item = Item(
         load=load,
         line=line,
         device=device,
         part=part,
-        kind=getattr(event, "kind", None),
+        kind=Kind(arguments["kind"]) if "kind" in arguments else getattr(event, "kind", None),
         size_bytes=size,
-        bound_bytes=line.matched.bounds.get("size_bytes", 0),
+        bound_bytes=line.matched.bounds.get(arguments.get("from", "size_bytes"), 0),
         basis=arguments.get("basis", "logged"),
         mark=Mark.COUNTED,
         context=context,
@@ -59,6 +62,17 @@ def add_item(load: Load, line: Line) -> None:
     load.items.append(item)
 
 
+def _has(load: Load, line: Line, device: str) -> bool:
+    """Whether the part that a line is of has such an amount on this device already."""
+    return any(
+        other.mark is Mark.COUNTED
+        and other.line.pattern is line.pattern
+        and other.device == device
+        and other.part == load.part
+        for other in load.items
+    )
+
+
 def _combine(load: Load, item: Item) -> None:
     """Let a counted amount replace the earlier ones that it repeats."""
     context = item.context
@@ -73,7 +87,7 @@ def _combine(load: Load, item: Item) -> None:
         if same and (other.basis == "derived") != (item.basis == "derived"):
             table, logged = (other, item) if other.basis == "derived" else (item, other)
             table.mark, table.superseded_by = Mark.SUPERSEDED, logged
-            table.why = "computed by the supervisor; the runner itself logged it"
+            table.why = "told in a sum or by the supervisor too; what itself logged it counts"
             continue
         if other.mark is not Mark.COUNTED or other.kind != item.kind or not _same_place(other, item):
             continue

@@ -24,7 +24,7 @@ class Lifecycle:
     def begin_load(self, group: Group, line: Line, owner: Owner) -> Owner:
         """A load begins: of the process that says so, or of the child that its supervisor announces."""
         arguments = line.pattern.effects["load"]
-        model = getattr(line.matched.event, "model", None)
+        model = captured(line).get("model")
         if arguments.get("child"):
             label = line.matched.keys.get(arguments.get("label", ""), None) or model
             return self._announce(group, line, label, model)
@@ -57,7 +57,10 @@ class Lifecycle:
                 if self.writers.collective(line):
                     self.writers.join(group, process, line, identity(line))
                 return Owner(process, load, owner.scope, owner.rule)
-            same_writer = line.prefix.tag is None or line.prefix.tag in process.members
+            # A process of another trusted id says it too: a second server, beside the first.
+            same_writer = (line.prefix.tag is None or line.prefix.tag in process.members) and (
+                not line.stream.trusted or line.stream.pid in process.pids
+            )
             if load.closing or (same_writer and key_of(line) not in group.shared):
                 load.end_reason = load.closing_reason or "unknown"
             process = self._next_start(group, line)
@@ -229,7 +232,8 @@ class Lifecycle:
         Only in a log that somebody filtered: a load of which anything else is known may print the line for its dry run
         and for its draft model too.
         """
-        if again_s is None or not load.implied or not load.open or load.items:
+        held = any(item.basis != "derived" for item in load.items)  # else it is of this line's own account
+        if again_s is None or not load.implied or not load.open or held:
             return False
         if load.begun.pattern is not line.pattern or load.begun.prefix.tag != line.prefix.tag:
             return False

@@ -179,6 +179,8 @@ class Writers:
         if not load.implied or "end" in line.pattern.effects:
             return False
         possible = line.pattern.possible_in
+        if possible == load.begun.pattern.possible_in == {"end"}:
+            return False  # one more of the last words that are all that is known of it
         return not load.may_be <= {"fit", "allocate"} or bool(possible and not possible & {"fit", "allocate"})
 
     def unnamed(self, group: Group, line: Line) -> bool:

@@ -1102,12 +1102,12 @@ class _Machine:
             load.context.blocks += 1
             load.context.open_block = True
             load.context.block_devices = set()
+        if "phase" in effects:  # before its amount, which is of the phase that the line begins
+            self._phase(load, line)
         if "item" in effects:
             self._item(load, line)
         if "block_end" in effects and load.context is not None:
             load.context.open_block = False
-        if "phase" in effects:
-            self._phase(load, line)
 
     def _learn(self, process: Process, load: Load | None, line: Line) -> None:
         event = line.matched.event
@@ -1132,7 +1132,10 @@ class _Machine:
             return
         if target == "serve" and load.phase == "asleep" and not load.open:
             return
-        after = line.pattern.effects["phase"].get("after")
+        arguments = line.pattern.effects["phase"]
+        if arguments.get("shown") and not load.phases[-1][1].pattern.effects.get("phase", {"shown": True}).get("shown"):
+            return  # the phase was announced: what a line only shows does not end it
+        after = arguments.get("after")
         if after and load.implied and all(phase != after for phase, _ in load.phases):
             self._was_all(load, after)
         load.enter(target, line)

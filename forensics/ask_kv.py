@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .answer import Answer, Ask, Section
 from .diff import Facts, changes, facts
+from .errors import UsageError
 from .explain import amount, iso
 from .units import MIB
 
@@ -22,6 +24,16 @@ SAME = 0.001
 
 SAME_SIZE = 0.01
 """Pools up to this apart were sized for the same room."""
+
+BANDS = {
+    "match": "within 10 %",
+    "half": "half of it: K and V may be one",
+    "mismatch": "another shape",
+}
+"""What is said of a size beside its prediction; the bands are those of club-3090's kv-calc (2026)."""
+
+ELEMENT = {"fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "bfloat16": 2, "bf16": 2, "float16": 2, "fp16": 2}
+"""Bytes of an element of a cache, by the type that the log names; `auto` names none."""
 
 COMPILED = (
     "a cold compile cache costs about 5 % of a pool on the first start (reported for one engine, not for this box)"
@@ -41,10 +53,10 @@ def kv(ask: Ask) -> Answer:
         WHERE pool.load_id IS NULL AND pool.believed ORDER BY pool.ordinal
         """
     )
-    published = ask.extra.get("published")
+    published, shape = ask.extra.get("published"), _shape(ask.extra.get("shape"))
     ids = [row["load_id"] for row in ask.rows("SELECT DISTINCT load_id FROM kv_pools")]
     known = facts(ask.connection, ids) if len(pools) > 1 else {}
-    told = [_pool(ask, row, published, known) for row in pools]
+    told = [{**_pool(ask, row, published, known), "expected": _expected(row, shape)} for row in pools]
     findings = [finding for pool in told for finding in _findings(pool)]
     refused, described = [_refusal(row) for row in refusals], [_cache(row) for row in caches]
     document = {
@@ -158,12 +170,48 @@ def _pool(ask: Ask, row: Mapping[str, Any], published: int | None, known: Mappin
     return pool
 
 
+def _shape(text: str | None) -> tuple[int, int, int] | None:
+    """Layers, heads and dimension of a head as a person typed them.
+
+    Raises:
+        UsageError: It is no such text.
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)[x×](\d+)[x×](\d+)", text)
+    if found is None or not all(int(one) for one in found.groups()):
+        raise UsageError(f"--shape {text}: write layers, KV heads and dimension of a head, such as 16x4x256")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def _expected(row: Mapping[str, Any], shape: tuple[int, int, int] | None) -> dict[str, Any] | None:
+    """Bytes of a token on one card that a shape gives, beside those of the pool; cards share the heads."""
+    element = ELEMENT.get(row["kv_dtype"] or "")
+    if shape is None or element is None or row["bytes_per_token"] is None:
+        return None
+    layers, heads, dimension = shape
+    cards = row["tensor_parallel"] or 1
+    expected = layers * max(heads / cards, 1) * dimension * 2 * element
+    ratio = expected / row["bytes_per_token"]
+    verdict = "match" if 0.9 <= ratio <= 1.1 else "half" if 1.75 <= ratio <= 2.25 else "mismatch"
+    return {
+        "shape": list(shape),
+        "element_bytes": element,
+        "cards": cards,
+        "bytes_per_token": expected,
+        "ratio": ratio,
+        "verdict": verdict,
+        "source": "--shape",
+    }
+
+
 def _cache(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: row[key] for key in ("load_id", "number", "part", "cells", "layers", "sequences", "k_type", "v_type")},
         **amount("", row["size_bytes"]),
         **amount("predicted", row["predicted_bytes"]),
         "agrees": row["agrees"],
+        "verdict": row["verdict"],
         "bytes_per_token": row["bytes_per_token"],
         "evidence": [row["line_id"]],
     }
@@ -229,6 +277,8 @@ def _findings(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
                 f"{tokens:,} ÷ {length:,}."
             )
         found.append(_finding(words, "supported", pool["evidence"]))
+    if (expected := pool["expected"]) is not None:
+        found.append(_beside(pool, expected))
     if pool["earlier"] is not None and abs(pool["earlier"]["ratio"]) >= SAME:
         found.append(_cause(pool))
     if (
@@ -258,6 +308,26 @@ def _findings(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
         )
     return found
+
+
+def _beside(pool: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Bytes of a token beside what the model's shape gives."""
+    layers, heads, dimension = expected["shape"]
+    over = f" over {expected['cards']} cards" if expected["cards"] > 1 else ""
+    words = (
+        f"{_name(pool)} takes {pool['bytes_per_token']:,.0f} B a token on each card; {layers} layers × {heads} heads × "
+        f"{dimension} × 2 × {expected['element_bytes']} B{over} are {expected['bytes_per_token']:,.0f}: "
+        f"{expected['verdict']} ({expected['ratio']:.2f} times it)."
+    )
+    words += {
+        "match": "",
+        "half": " K and V may be one, or the type is another than the log says.",
+        "mismatch": " Other layers share the pool, or shape or type are not those.",
+    }[expected["verdict"]]
+    if pool["meaning"] == "quotient":
+        words += " The figure moves with the length of a request, where tokens are computed from it."
+    state = "supported" if expected["verdict"] == "match" else "not established"
+    return _finding(words, state, pool["evidence"])
 
 
 def _cause(pool: Mapping[str, Any]) -> dict[str, Any]:
@@ -384,9 +454,7 @@ def _sections(
                     )
                     for pool in pools
                 ),
-                "* as configured: no line of its own says the type"
-                if any(pool["kv_dtype_from"] == "configuration" for pool in pools)
-                else "",
+                _pool_note(pools),
             )
         )
     for pool in pools:
@@ -418,7 +486,7 @@ def _sections(
                         one["k_type"] if one["k_type"] == one["v_type"] else f"{one['k_type']}, {one['v_type']}",
                         f"{one['bytes'] / MIB:.2f}",
                         "" if one["predicted_bytes"] is None else f"{one['predicted_bytes'] / MIB:.2f}",
-                        {True: "agrees", False: "another shape", None: ""}[one["agrees"]],
+                        "agrees" if one["agrees"] else BANDS.get(one["verdict"], ""),
                     )
                     for one in caches
                 ),
@@ -461,6 +529,15 @@ def _sections(
             )
         )
     return sections
+
+
+def _pool_note(pools: Sequence[Mapping[str, Any]]) -> str:
+    notes = []
+    if any(pool["kv_dtype_from"] == "configuration" for pool in pools):
+        notes.append("* as configured: no line of its own says the type")
+    if any(pool["meaning"] == "quotient" and pool["bytes_per_token"] is not None for pool in pools):
+        notes.append("B/token is GiB/card ÷ tokens; it moves with the length where tokens are computed from it")
+    return "; ".join(notes)
 
 
 def _dtype(pool: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from opened import cards_csv, holders_csv, journal, opened, rows
 
 from forensics.answer import Answer, Ask
 from forensics.ask_kv import kv
+from forensics.errors import UsageError
 
 BOOT = """
 (APIServer pid=1) INFO 09-18 08:00:00 [utils.py:299] vLLM API server version {version}
@@ -209,6 +210,42 @@ def test_bytes_per_token_are_the_budget_of_one_card_over_the_tokens(
 
 
 @pytest.mark.parametrize(
+    ("budget", "tokens", "shape", "ratio", "verdict"),
+    [
+        ("8.09", 530081, "16x4x256", 1.00, "match"),  # 16 × 4 × 256 × 2 × 1 B over two cards are 16,384 B
+        ("11.10", 605495, "16x4x256", 0.83, "mismatch"),
+        ("11.10", 605495, "20x4x256", 1.04, "match"),
+        ("11.10", 605495, "38x4x256", 1.98, "half"),
+        ("10.82", 466892, "24x4x256", 0.99, "match"),
+        ("10.82", 466892, "16x4x256", 0.66, "mismatch"),
+        ("10.82", 466892, "48x4x256", 1.98, "half"),
+    ],
+)
+def test_bytes_per_token_are_judged_beside_the_models_shape(
+    tmp_path: Path, budget: str, tokens: int, shape: str, ratio: float, verdict: str
+) -> None:
+    log = boot(100, 0, tokens, f"{tokens / 262144:.2f}", budget=budget)
+    answer = ask(opened(tmp_path, vllm_log=log), shape=shape)
+    expected = answer.document["pools"][0]["expected"]
+    assert (round(expected["ratio"], 2), expected["verdict"]) == (ratio, verdict)
+    assert f"{verdict} ({ratio:.2f} times it)" in claims(answer)
+    assert "The figure moves with the length of a request" in claims(answer)
+    assert ("supported" if verdict == "match" else "not established") + ": Load 1 takes" in claims(answer)
+
+
+def test_a_shape_without_a_type_that_the_log_names_judges_nothing(tmp_path: Path) -> None:
+    log = boot(100, 0, 530081, "2.02", extra="", arguments="{'model': '/m/q', 'kv_cache_dtype': 'auto'}")
+    (pool,) = ask(opened(tmp_path, vllm_log=log), shape="16x4x256").document["pools"]
+    assert (pool["kv_dtype"], pool["expected"]) == ("auto", None)
+
+
+@pytest.mark.parametrize("text", ["16x4", "16x4x0", "sixteen"])
+def test_a_shape_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="such as 16x4x256"):
+        ask(opened(tmp_path, vllm_log=boot(100, 0, 530081, "2.02")), shape=text)
+
+
+@pytest.mark.parametrize(
     ("tokens", "length", "at_once"),
     [
         (586974, 262144, "2.24"),
@@ -327,6 +364,24 @@ def test_a_caches_size_follows_from_the_models_shape(tmp_path: Path, layers: int
     connection = opened(tmp_path, server_log=journal(100, 0, text))
     assert rows(connection, "SELECT predicted_bytes / 1048576, agrees FROM kv_caches") == [(float(mib), True)]
     assert [one["cells"] for one in ask(connection).document["caches"]] == [262144]
+
+
+@pytest.mark.parametrize(
+    ("mib", "verdict", "said"),
+    [
+        ("2720.00", "match", "agrees"),
+        ("2560.00", "match", "within 10 %"),
+        ("1360.00", "half", "half of it: K and V may be one"),
+        ("4000.00", "mismatch", "another shape"),
+    ],
+)
+def test_a_caches_size_is_judged_in_bands_beside_its_prediction(
+    tmp_path: Path, mib: str, verdict: str, said: str
+) -> None:
+    text = SHAPE.format(layers=10, width=512, mib=mib, half=f"{float(mib) / 2:.2f}")
+    answer = ask(opened(tmp_path, server_log=journal(100, 0, text)))
+    assert [one["verdict"] for one in answer.document["caches"]] == [verdict]
+    assert answer.sections[0].rows[0][-1] == said
 
 
 def test_a_pool_line_of_no_load_is_shown_and_never_used(tmp_path: Path) -> None:

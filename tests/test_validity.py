@@ -470,28 +470,11 @@ def test_what_else_ran_is_shown_as_a_gauge_and_invalidates_nothing(tmp_path: Pat
     assert "foreign (gauge)" in screen(case_text(tmp_path, log), answer, width=120)
 
 
-MOVED = (
-    -5.9,
-    -3.1,
-    -2.0,
-    -1.2,
-    -0.9,
-    -0.6,
-    -0.4,
-    -0.3,
-    -0.2,
-    -0.1,
-    -0.1,
+MOVED: tuple[float, ...] = (
+    *(-5.9, -3.1, -2.0, -1.2, -0.9, -0.6, -0.4, -0.3, -0.2, -0.1, -0.1),
     *(0.0,) * 8,
-    0.1,
-    0.2,
-    0.3,
-    0.4,
-    0.7,
-    1.1,
-    1.8,
+    *(0.1, 0.2, 0.3, 0.4, 0.7, 1.1, 1.8, 2.6, 3.3, 5.0, 8.8),
 )
-MOVED = (*MOVED, 2.6, 3.3, 5.0, 8.8)
 """By how many percent thirty cells moved, five models at six sizes, when nothing else ran any more."""
 
 
@@ -522,8 +505,8 @@ def test_thirty_cells_that_moved_by_nothing_contradict_that_the_gauge_is_a_cost(
     assert [round(100 * share) for share in (*told["more"], *told["less"])] == [39, 72, 0, 0]
     assert [round(100 * told[f"{name}_gain"], 1) for name in ("median", "lowest", "highest")] == [0.0, -5.9, 8.8]
     assert (
-        "contradicted: what else ran slows these requests. 30 cells ran beside others for 39 to 72 % of their time, and "
-        "for 0 %: with less of it rates moved by +0.0 % at the median, −5.9 % to +8.8 %."
+        "contradicted: what else ran slows these requests. 30 cells ran beside others for 39 to 72 % of their time, "
+        "and for 0 %: with less of it rates moved by +0.0 % at the median, −5.9 % to +8.8 %."
     ) in answer.about
 
 

@@ -22,6 +22,9 @@ SHOWN_CHANGES = 8
 SAME = 0.001
 """Pools that differ by less are told as equal; two starts of one configuration were seen 0.24 % apart."""
 
+LINEAR = 0.02
+"""A length that differs from the one in proportion by less is told as in proportion: both amounts are rounded."""
+
 SAME_SIZE = 0.01
 """Pools up to this apart were sized for the same room."""
 
@@ -57,8 +60,9 @@ def kv(ask: Ask) -> Answer:
     ids = [row["load_id"] for row in ask.rows("SELECT DISTINCT load_id FROM kv_pools")]
     known = facts(ask.connection, ids) if len(pools) > 1 else {}
     told = [{**_pool(ask, row, published, known), "expected": _expected(row, shape)} for row in pools]
-    findings = [finding for pool in told for finding in _findings(pool)]
     refused, described = [_refusal(row) for row in refusals], [_cache(row) for row in caches]
+    findings = [finding for pool in told for finding in _findings(pool)]
+    findings += [finding for one in refused if (finding := _not_linear(one)) is not None]
     document = {
         "schema": "forensics.kv/1",
         "pools": told,
@@ -167,7 +171,32 @@ def _pool(ask: Ask, row: Mapping[str, Any], published: int | None, known: Mappin
             **{key: one[key] for key in ("cards", "before_id", "lost", "lost_cards")},
             "evidence": one["lines"].split(),
         }
+    pool["missing_devices"] = _missing_devices(ask, pool) if pool["earlier"] else []
     return pool
+
+
+def _missing_devices(ask: Ask, pool: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What other programs of the box say of devices that they miss, since the load of the pool before began."""
+    rows = ask.rows(
+        """
+        SELECT missing.* FROM missing_devices AS missing
+        JOIN load ON load.load_id = ? JOIN process USING (process_id)
+        JOIN load AS earlier ON earlier.load_id = ?
+        WHERE missing.load_id IS DISTINCT FROM load.load_id AND missing.host IS NOT DISTINCT FROM process.host
+            AND missing.at_us >= earlier.begun_us AND (load.ended_us IS NULL OR missing.at_us <= load.ended_us)
+        ORDER BY missing.at_us
+        """,
+        [pool["load_id"], pool["earlier"]["load_id"]],
+    )
+    return [
+        {
+            "who": row["unit"] or row["program"],
+            "at": iso(row["at_us"]),
+            "message": row["message"],
+            "evidence": [row["line_id"]],
+        }
+        for row in rows
+    ]
 
 
 def _shape(text: str | None) -> tuple[int, int, int] | None:
@@ -281,22 +310,8 @@ def _findings(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
         found.append(_beside(pool, expected))
     if pool["earlier"] is not None and abs(pool["earlier"]["ratio"]) >= SAME:
         found.append(_cause(pool))
-    if (
-        (cards := pool["cards"]) is not None
-        and cards["lost"]
-        and pool["earlier"] is not None
-        and abs(pool["earlier"]["ratio"]) < SAME_SIZE
-    ):
-        found.append(
-            _finding(
-                f"Standing risk: card {cards['lost_cards']} was there when load {pool['earlier']['number']} began and "
-                f"is not now ({cards['cards']} seen), yet {name}'s pool is sized as if the cards it has were as clear "
-                "as before. What ran on the absent card may fall back to these: it fails then, or takes the pool's "
-                "room at the next start.",
-                "not established",
-                [*pool["evidence"], *cards["evidence"]],
-            )
-        )
+    if pool["earlier"] is not None and abs(pool["earlier"]["ratio"]) < SAME_SIZE and (risk := _risk(pool)):
+        found.append(risk)
     if (bound := pool["binding"]) is not None and bound["stranded_bytes"] >= 64 * MIB:
         found.append(
             _finding(
@@ -308,6 +323,46 @@ def _findings(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
         )
     return found
+
+
+def _risk(pool: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A pool as large as before, though a card is gone or a program of the box misses one."""
+    cards, missing = pool["cards"], pool["missing_devices"]
+    words, lines = [], list(pool["evidence"])
+    if cards is not None and cards["lost"]:
+        words.append(
+            f"card {cards['lost_cards']} was there when load {pool['earlier']['number']} began and is not now "
+            f"({cards['cards']} seen)"
+        )
+        lines += cards["evidence"]
+    words += [f"{one['who']} says “{one['message']}”" for one in missing[:1]]
+    if not words:
+        return None
+    return _finding(
+        f"Standing risk: {', and '.join(words)}, yet {_name(pool)}'s pool is sized as if the cards it has were as "
+        "clear as before. What ran on the absent card may fall back to these: it fails then, or takes the pool's room "
+        "at the next start.",
+        "not established",
+        [*lines, *(line for one in missing for line in one["evidence"])],
+    )
+
+
+def _not_linear(one: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A length that would fit, where it is another than in proportion to what is there."""
+    length, fits, needed, there = (
+        one[key] for key in ("requested_tokens", "possible_tokens", "needed_bytes", "available_bytes")
+    )
+    if not (length and fits and needed and there):
+        return None
+    share = length * there / needed
+    if abs(share / fits - 1) < LINEAR:
+        return None
+    return _finding(
+        f"What load {one['number']} needs is not in proportion to its length: {there / GIB:.2f} of {needed / GIB:.2f} "
+        f"GiB are {share:,.0f} of {length:,} tokens, and {fits:,} fit. No length is to be reckoned from another.",
+        "supported",
+        one["evidence"],
+    )
 
 
 def _beside(pool: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:

@@ -139,6 +139,39 @@ def test_a_pool_that_was_sized_again_after_a_card_went_is_no_standing_risk(tmp_p
     assert "Standing risk" not in claims(ask(opened(tmp_path, **three_cards(289661))))
 
 
+NO_CARD = "Warning: caught exception 'No CUDA GPUs are available', memory monitor disabled"
+
+
+def test_the_warning_of_an_image_server_that_lost_its_card_is_part_of_the_risk(tmp_path: Path) -> None:
+    warning = journal(300, 990, NO_CARD, unit="image-server.service")
+    answer = ask(opened(tmp_path, **three_cards(548909), image_log=warning))
+    (risk,) = [one for one in answer.document["findings"] if one["claim"].startswith("Standing risk")]
+    assert risk["claim"].startswith(
+        "Standing risk: card 2 was there when load 1 began and is not now (2 seen), and image-server.service says "
+        "“No CUDA GPUs are available”, yet Load 2's pool is sized as if the cards it has were as clear as before."
+    )
+    assert answer.document["pools"][1]["missing_devices"][0]["evidence"][0] in risk["for"]
+
+
+def test_the_warning_alone_is_a_risk_too_where_nothing_sampled_the_cards(tmp_path: Path) -> None:
+    files = {**three_cards(548909), "image_log": journal(300, 990, NO_CARD, unit="image-server.service")}
+    del files["gpu_csv"]
+    assert "Standing risk: image-server.service says “No CUDA GPUs are available”, yet Load 2's" in claims(
+        ask(opened(tmp_path, **files))
+    )
+
+
+@pytest.mark.parametrize(
+    ("pool", "seconds"), [(289661, 990), (548909, -500)], ids=["sized again since", "before the first start"]
+)
+def test_a_warning_that_the_pool_answered_or_that_is_older_than_both_starts_is_none(
+    tmp_path: Path, pool: int, seconds: float
+) -> None:
+    files = {**three_cards(pool), "image_log": journal(300, seconds, NO_CARD, unit="image-server.service")}
+    del files["gpu_csv"]
+    assert "Standing risk" not in claims(ask(opened(tmp_path, **files)))
+
+
 def test_no_change_of_a_pool_is_told_with_one_cause(tmp_path: Path) -> None:
     log = boot(100, 0, 530081, "2.02") + boot(200, 1000, 548909, "2.09", budget="8.38")
     found = [
@@ -323,6 +356,49 @@ def test_a_refusal_keeps_all_its_numbers(tmp_path: Path, length: int, needed: st
     assert round(refused["needed_mib"] / 1024, 2) == float(needed)
     assert round(refused["available_mib"] / 1024, 2) == float(there)
     assert answer.next.startswith(f"A length of {fits:,} would fit")
+
+
+@pytest.mark.parametrize(
+    ("length", "needed", "there", "fits", "linear"),
+    [
+        (195000, "10.18", "7.25", 118000, 138875),
+        (180000, "3.05", "2.17", 111456, 128066),
+        (130000, "2.43", "2.4", 127968, None),
+    ],
+)
+def test_what_fits_is_not_reckoned_in_proportion_to_the_length(
+    tmp_path: Path, length: int, needed: str, there: str, fits: int, linear: int | None
+) -> None:
+    refusal = (
+        f"ValueError: To serve at least one request with the models's max seq len ({length}), ({needed} GiB KV cache "
+        f"is needed, which is larger than the available KV cache memory ({there} GiB). Based on the available memory, "
+        f"the estimated maximum model length is {fits}. Try increasing `gpu_memory_utilization` or decreasing "
+        "`max_model_len` when initializing the engine."
+    )
+    log = journal(100, 0, *BEGIN_LINES, f"(EngineCore pid=9) {refusal}", unit="vllm.service")
+    said = claims(ask(opened(tmp_path, vllm_log=log)))
+    if linear is None:
+        assert "in proportion" not in said
+    else:
+        assert f"{there} of {needed} GiB are {linear:,} of {length:,} tokens, and {fits:,} fit" in said
+
+
+def test_when_a_card_was_shared_is_told_by_starts_and_by_no_story(tmp_path: Path) -> None:
+    # one sentence of a story says "until August", another "for two weeks in August": the starts say when
+    day = 86400
+    log = (
+        boot(100, 0, 530081, "2.02", budget="8.09")
+        + boot(200, 3 * day, 289661, "1.10", budget="4.42")
+        + boot(300, 17 * day, 548909, "2.09", budget="8.38")
+    )
+    used = cards_csv(*((at * day - 5, card, 4058 if at == 3 and card else 300) for at in (0, 3, 17) for card in (0, 1)))
+    pools = ask(opened(tmp_path, vllm_log=log, gpu_csv=used)).document["pools"]
+    assert [(pool["begun_at"][:10], pool["tokens"]) for pool in pools] == [
+        ("2026-09-18", 530081),
+        ("2026-09-21", 289661),
+        ("2026-10-05", 548909),
+    ]
+    assert [[one["name"] for one in pool["changed"]] for pool in pools[1:]] == [["free on card 1 (telemetry)"]] * 2
 
 
 def test_a_card_with_too_little_free_memory_is_a_refusal_with_its_numbers(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from .answer import Ask, answer_json
 from .asked import OPTIONS, QUESTIONS
 from .casefile import is_case
 from .errors import UsageError
-from .explain import document
+from .looked_at import explained
 from .moment import add_moment
 from .opened import Opened, chosen_loads, known_unit, open_inputs, parse_time, parse_window
 from .opened import open_case as open_file
@@ -119,14 +119,17 @@ class Case:
         """
         connection = self._opened.connection
         moment, at_us, window = at, None, parse_window(around, since, until)
+        alive = window
         if at not in {"last", "ready", "asleep"}:
             at_us = parse_time(at, "at")
             add_moment(connection, at_us)
-            moment, window = "at", Window(at_us, at_us)
+            moment, alive = "at", Window(at_us, at_us)
         report = parse_self_report(self_report)
-        only = chosen_loads(connection, wanted=_word(load), unit=unit, window=window)
-        found = document(connection, self._opened.catalogue, moment=moment, self_report=report, only=only)
-        found |= provenance(connection, Asked(moment, at_us, self_report, None if only is None else tuple(only)))
+        only = chosen_loads(connection, wanted=_word(load), unit=unit, window=alive)
+        catalogue = self._opened.catalogue
+        found = explained(connection, catalogue, moment=moment, self_report=report, only=only, window=window)
+        asked = Asked(moment, at_us, self_report, None if only is None else tuple(only), window)
+        found |= provenance(connection, asked)
         return cast("dict[str, Any]", json.loads(render_json(found)))
 
     def ask(

@@ -33,6 +33,14 @@ COMPARED = frozenset({"version", "speculation", "cache", "layers", "argument", "
 CAUSES = frozenset({"version", "speculation", "cache", "layers", "notice"})
 """Kinds of what loads have alike that somebody takes for a cause."""
 
+ROLES = {
+    "root": ("the root", "{} roots"),
+    "follows": ("1 that follows", "{} that follow"),
+    "end": ("its end", "{} of its end"),
+    "answer": ("a client's answer, inferred", "{} clients' answers, inferred"),
+}
+"""What a line is of a failure, for one and for several."""
+
 WHO = ("load_id", "number", "failure", "engine", "model", "label", "unit", "outcome")
 
 Row = Mapping[str, Any]
@@ -141,6 +149,13 @@ def _failure(ask: Ask, row: Row) -> dict[str, Any]:
     host = ask.rows("SELECT * FROM crash_host WHERE load_id = ? AND failure = ? ORDER BY ordinal", key)
     candidates = ask.rows("SELECT * FROM failure_candidates WHERE load_id = ? AND failure = ?", key)
     after = ask.rows("SELECT * FROM crash_next WHERE load_id = ?", [row["load_id"]])
+    records = ask.rows(
+        """
+        SELECT role, program, count(*) AS times, string_agg(line_id, ' ' ORDER BY ordinal) AS lines
+        FROM failure_records WHERE load_id = ? AND failure = ? GROUP BY role, program ORDER BY min(ordinal), role
+        """,
+        key,
+    )
     last = ask.rows(
         "SELECT line_id, text FROM line WHERE load_id = ? AND ordinal <= ? ORDER BY ordinal DESC LIMIT ?",
         [row["load_id"], row["last_ordinal"] if row["last_ordinal"] is not None else 1 << 62, LAST_LINES],
@@ -161,6 +176,14 @@ def _failure(ask: Ask, row: Row) -> dict[str, Any]:
                 "evidence": [one["line_id"]],
             }
             for one in followed
+        ],
+        "records": [
+            {
+                **{key: one[key] for key in ("role", "program")},
+                "count": one["times"],
+                "evidence": one["lines"].split(),
+            }
+            for one in records
         ],
         "requests": [
             {
@@ -316,7 +339,8 @@ def _finding(claim: str, state: str, lines: Sequence[str]) -> dict[str, Any]:
 
 def _cited(one: Mapping[str, Any]) -> list[str]:
     lines = [*([one["root"]] if one["root"] else []), *one["evidence"]]
-    for entry in (*one["requests"], *one["host"], *([one["next_load"]] if one["next_load"] else [])):
+    told = (*one["records"], *one["requests"], *one["host"], *([one["next_load"]] if one["next_load"] else []))
+    for entry in told:
         lines += entry["evidence"]
     return [*lines, *one["last_lines"]]
 
@@ -578,6 +602,9 @@ def _details(one: Row) -> list[tuple[str, str]]:
     for entry in one["followed"]:
         times = f" ×{entry['count']}" if entry["count"] > 1 else ""
         rows.append((entry["rank"], f"{(entry['message'] or '')[:100]}{times}"))
+    # What only follows stands above; a root, an end or an answer is told with all that belongs to it.
+    if {entry["role"] for entry in one["records"]} - {"follows"}:
+        rows.append(("told in", _records(one["records"])))
     for entry in one["candidates"]:
         rows.append(("candidate", f"{entry['about']} ({entry['source']})"))
         rows.append(("told by", entry["separates"]))
@@ -585,6 +612,17 @@ def _details(one: Row) -> list[tuple[str, str]]:
         took = "" if after["loading_s"] is None else f", {after['loading_s']:.1f} s to load"
         rows.append(("then", f"load {after['number']}, {after['gap_s']:.1f} s later{took}"))
     return rows
+
+
+def _records(records: Sequence[Row]) -> str:
+    """All lines that tell of one failure: what they are of it, and whose they are."""
+    whose: dict[str, list[str]] = {}
+    for one in records:
+        words = ROLES[one["role"]][one["count"] > 1].format(one["count"])
+        whose.setdefault(one["program"] or "unknown program", []).append(words)
+    total = sum(one["count"] for one in records)
+    parts = "; ".join(f"{program}: {', '.join(words)}" for program, words in whose.items())
+    return f"{total} line{'s' if total > 1 else ''}. {parts}"
 
 
 def _arithmetic(oom: Mapping[str, Any]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .answer import Answer, Ask, Section
 from .diff import Facts, changes, facts
+from .errors import UsageError
 from .explain import amount, iso
 from .units import MIB
 
@@ -20,8 +22,21 @@ SHOWN_CHANGES = 8
 SAME = 0.001
 """Pools that differ by less are told as equal; two starts of one configuration were seen 0.24 % apart."""
 
+LINEAR = 0.02
+"""A length that differs from the one in proportion by less is told as in proportion: both amounts are rounded."""
+
 SAME_SIZE = 0.01
 """Pools up to this apart were sized for the same room."""
+
+BANDS = {
+    "match": "within 10 %",
+    "half": "half of it: K and V may be one",
+    "mismatch": "another shape",
+}
+"""What is said of a size beside its prediction; the bands are those of club-3090's kv-calc (2026)."""
+
+ELEMENT = {"fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "bfloat16": 2, "bf16": 2, "float16": 2, "fp16": 2}
+"""Bytes of an element of a cache, by the type that the log names; `auto` names none."""
 
 COMPILED = (
     "a cold compile cache costs about 5 % of a pool on the first start (reported for one engine, not for this box)"
@@ -41,12 +56,13 @@ def kv(ask: Ask) -> Answer:
         WHERE pool.load_id IS NULL AND pool.believed ORDER BY pool.ordinal
         """
     )
-    published = ask.extra.get("published")
+    published, shape = ask.extra.get("published"), _shape(ask.extra.get("shape"))
     ids = [row["load_id"] for row in ask.rows("SELECT DISTINCT load_id FROM kv_pools")]
     known = facts(ask.connection, ids) if len(pools) > 1 else {}
-    told = [_pool(ask, row, published, known) for row in pools]
-    findings = [finding for pool in told for finding in _findings(pool)]
+    told = [{**_pool(ask, row, published, known), "expected": _expected(row, shape)} for row in pools]
     refused, described = [_refusal(row) for row in refusals], [_cache(row) for row in caches]
+    findings = [finding for pool in told for finding in _findings(pool)]
+    findings += [finding for one in refused if (finding := _not_linear(one)) is not None]
     document = {
         "schema": "forensics.kv/1",
         "pools": told,
@@ -155,7 +171,67 @@ def _pool(ask: Ask, row: Mapping[str, Any], published: int | None, known: Mappin
             **{key: one[key] for key in ("cards", "before_id", "lost", "lost_cards")},
             "evidence": one["lines"].split(),
         }
+    pool["missing_devices"] = _missing_devices(ask, pool) if pool["earlier"] else []
     return pool
+
+
+def _missing_devices(ask: Ask, pool: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What other programs of the box say of devices that they miss, since the load of the pool before began."""
+    rows = ask.rows(
+        """
+        SELECT missing.* FROM missing_devices AS missing
+        JOIN load ON load.load_id = ? JOIN process USING (process_id)
+        JOIN load AS earlier ON earlier.load_id = ?
+        WHERE missing.load_id IS DISTINCT FROM load.load_id AND missing.host IS NOT DISTINCT FROM process.host
+            AND missing.at_us >= earlier.begun_us AND (load.ended_us IS NULL OR missing.at_us <= load.ended_us)
+        ORDER BY missing.at_us
+        """,
+        [pool["load_id"], pool["earlier"]["load_id"]],
+    )
+    return [
+        {
+            "who": row["unit"] or row["program"],
+            "at": iso(row["at_us"]),
+            "message": row["message"],
+            "evidence": [row["line_id"]],
+        }
+        for row in rows
+    ]
+
+
+def _shape(text: str | None) -> tuple[int, int, int] | None:
+    """Layers, heads and dimension of a head as a person typed them.
+
+    Raises:
+        UsageError: It is no such text.
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)[x×](\d+)[x×](\d+)", text)
+    if found is None or not all(int(one) for one in found.groups()):
+        raise UsageError(f"--shape {text}: write layers, KV heads and dimension of a head, such as 16x4x256")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def _expected(row: Mapping[str, Any], shape: tuple[int, int, int] | None) -> dict[str, Any] | None:
+    """Bytes of a token on one card that a shape gives, beside those of the pool; cards share the heads."""
+    element = ELEMENT.get(row["kv_dtype"] or "")
+    if shape is None or element is None or row["bytes_per_token"] is None:
+        return None
+    layers, heads, dimension = shape
+    cards = row["tensor_parallel"] or 1
+    expected = layers * max(heads / cards, 1) * dimension * 2 * element
+    ratio = expected / row["bytes_per_token"]
+    verdict = "match" if 0.9 <= ratio <= 1.1 else "half" if 1.75 <= ratio <= 2.25 else "mismatch"
+    return {
+        "shape": list(shape),
+        "element_bytes": element,
+        "cards": cards,
+        "bytes_per_token": expected,
+        "ratio": ratio,
+        "verdict": verdict,
+        "source": "--shape",
+    }
 
 
 def _cache(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,6 +240,7 @@ def _cache(row: Mapping[str, Any]) -> dict[str, Any]:
         **amount("", row["size_bytes"]),
         **amount("predicted", row["predicted_bytes"]),
         "agrees": row["agrees"],
+        "verdict": row["verdict"],
         "bytes_per_token": row["bytes_per_token"],
         "evidence": [row["line_id"]],
     }
@@ -229,24 +306,12 @@ def _findings(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
                 f"{tokens:,} ÷ {length:,}."
             )
         found.append(_finding(words, "supported", pool["evidence"]))
+    if (expected := pool["expected"]) is not None:
+        found.append(_beside(pool, expected))
     if pool["earlier"] is not None and abs(pool["earlier"]["ratio"]) >= SAME:
         found.append(_cause(pool))
-    if (
-        (cards := pool["cards"]) is not None
-        and cards["lost"]
-        and pool["earlier"] is not None
-        and abs(pool["earlier"]["ratio"]) < SAME_SIZE
-    ):
-        found.append(
-            _finding(
-                f"Standing risk: card {cards['lost_cards']} was there when load {pool['earlier']['number']} began and "
-                f"is not now ({cards['cards']} seen), yet {name}'s pool is sized as if the cards it has were as clear "
-                "as before. What ran on the absent card may fall back to these: it fails then, or takes the pool's "
-                "room at the next start.",
-                "not established",
-                [*pool["evidence"], *cards["evidence"]],
-            )
-        )
+    if pool["earlier"] is not None and abs(pool["earlier"]["ratio"]) < SAME_SIZE and (risk := _risk(pool)):
+        found.append(risk)
     if (bound := pool["binding"]) is not None and bound["stranded_bytes"] >= 64 * MIB:
         found.append(
             _finding(
@@ -258,6 +323,66 @@ def _findings(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
         )
     return found
+
+
+def _risk(pool: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A pool as large as before, though a card is gone or a program of the box misses one."""
+    cards, missing = pool["cards"], pool["missing_devices"]
+    words, lines = [], list(pool["evidence"])
+    if cards is not None and cards["lost"]:
+        words.append(
+            f"card {cards['lost_cards']} was there when load {pool['earlier']['number']} began and is not now "
+            f"({cards['cards']} seen)"
+        )
+        lines += cards["evidence"]
+    words += [f"{one['who']} says “{one['message']}”" for one in missing[:1]]
+    if not words:
+        return None
+    return _finding(
+        f"Standing risk: {', and '.join(words)}, yet {_name(pool)}'s pool is sized as if the cards it has were as "
+        "clear as before. What ran on the absent card may fall back to these: it fails then, or takes the pool's room "
+        "at the next start.",
+        "not established",
+        [*lines, *(line for one in missing for line in one["evidence"])],
+    )
+
+
+def _not_linear(one: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A length that would fit, where it is another than in proportion to what is there."""
+    length, fits, needed, there = (
+        one[key] for key in ("requested_tokens", "possible_tokens", "needed_bytes", "available_bytes")
+    )
+    if not (length and fits and needed and there):
+        return None
+    share = length * there / needed
+    if abs(share / fits - 1) < LINEAR:
+        return None
+    return _finding(
+        f"What load {one['number']} needs is not in proportion to its length: {there / GIB:.2f} of {needed / GIB:.2f} "
+        f"GiB are {share:,.0f} of {length:,} tokens, and {fits:,} fit. No length is to be reckoned from another.",
+        "supported",
+        one["evidence"],
+    )
+
+
+def _beside(pool: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Bytes of a token beside what the model's shape gives."""
+    layers, heads, dimension = expected["shape"]
+    over = f" over {expected['cards']} cards" if expected["cards"] > 1 else ""
+    words = (
+        f"{_name(pool)} takes {pool['bytes_per_token']:,.0f} B a token on each card; {layers} layers × {heads} heads × "
+        f"{dimension} × 2 × {expected['element_bytes']} B{over} are {expected['bytes_per_token']:,.0f}: "
+        f"{expected['verdict']} ({expected['ratio']:.2f} times it)."
+    )
+    words += {
+        "match": "",
+        "half": " K and V may be one, or the type is another than the log says.",
+        "mismatch": " Other layers share the pool, or shape or type are not those.",
+    }[expected["verdict"]]
+    if pool["meaning"] == "quotient":
+        words += " The figure moves with the length of a request, where tokens are computed from it."
+    state = "supported" if expected["verdict"] == "match" else "not established"
+    return _finding(words, state, pool["evidence"])
 
 
 def _cause(pool: Mapping[str, Any]) -> dict[str, Any]:
@@ -384,9 +509,7 @@ def _sections(
                     )
                     for pool in pools
                 ),
-                "* as configured: no line of its own says the type"
-                if any(pool["kv_dtype_from"] == "configuration" for pool in pools)
-                else "",
+                _pool_note(pools),
             )
         )
     for pool in pools:
@@ -418,7 +541,7 @@ def _sections(
                         one["k_type"] if one["k_type"] == one["v_type"] else f"{one['k_type']}, {one['v_type']}",
                         f"{one['bytes'] / MIB:.2f}",
                         "" if one["predicted_bytes"] is None else f"{one['predicted_bytes'] / MIB:.2f}",
-                        {True: "agrees", False: "another shape", None: ""}[one["agrees"]],
+                        "agrees" if one["agrees"] else BANDS.get(one["verdict"], ""),
                     )
                     for one in caches
                 ),
@@ -461,6 +584,15 @@ def _sections(
             )
         )
     return sections
+
+
+def _pool_note(pools: Sequence[Mapping[str, Any]]) -> str:
+    notes = []
+    if any(pool["kv_dtype_from"] == "configuration" for pool in pools):
+        notes.append("* as configured: no line of its own says the type")
+    if any(pool["meaning"] == "quotient" and pool["bytes_per_token"] is not None for pool in pools):
+        notes.append("B/token is GiB/card ÷ tokens; it moves with the length where tokens are computed from it")
+    return "; ".join(notes)
 
 
 def _dtype(pool: Mapping[str, Any]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .amounts import count, plain
 from .answer import Answer, Ask, Section
 from .bars import sparkline
+from .block_tables import block_tables, table_section
 from .explain import iso, mib
 from .refute import (
     Looks,
@@ -69,14 +70,22 @@ def spec(ask: Ask) -> Answer:
         "loads": [_document(one) for one in judged],
         "models": _models(ask, judged),
         "effects": _effects(ask, judged),
+        "tables": (tables := block_tables(ask)),
     }
     if not judged:
-        return _nobody(ask, document)
-    cited = list(dict.fromkeys(line for one in judged for line in one.cited))
-    code = 0 if any(one.active is not None for one in judged) else 3
-    if len(judged) == 1:
-        return _one(judged[0], every, document, cited, code, len(inside) if window else None)
-    return _many(judged, document, cited, code)
+        answer = _nobody(ask, document)
+    else:
+        cited = list(dict.fromkeys(line for one in judged for line in one.cited))
+        code = 0 if any(one.active is not None for one in judged) else 3
+        if len(judged) == 1:
+            answer = _one(judged[0], every, document, cited, code, len(inside) if window else None)
+        else:
+            answer = _many(judged, document, cited, code)
+    return replace(
+        answer,
+        sections=(*answer.sections, *map(table_section, tables)),
+        cited=(*answer.cited, *(line for table in tables for line in table["evidence"])),
+    )
 
 
 def _nobody(ask: Ask, document: dict[str, Any]) -> Answer:

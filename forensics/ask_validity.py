@@ -9,7 +9,7 @@ from typing import Any
 from .amounts import count
 from .answer import Answer, Ask, Section
 from .blocklist import read_blocklist
-from .compare_rates import comparability, controls, four_rates, lengths, rounded
+from .compare_rates import comparability, controls, foreign_effects, four_rates, lengths, rounded
 from .explain import Rows, iso
 from .refute import every_load, loads_in, window_of
 
@@ -78,6 +78,7 @@ def validity(ask: Ask) -> Answer:
         "loads": loads,
         "gates": _gates([gate for one in wanted for gate in gates.get(one["load_id"], [])], compared),
         "comparability": comparability(compared),
+        "foreign_effects": foreign_effects(ask, {one["load_id"] for one in compared}),
         "answers": _answers(answers, compared),
         "not_measured": _not_measured(answers, compared),
     }
@@ -105,6 +106,9 @@ def _load(
     valid = [row["decode_per_s"] for row in rows if row["decode_why"] is None]
     prefill = [row["prompt_per_s"] for row in rows if row["prompt_why"] is None]
     told = [row["prompt_length"] for row in rows if row["prompt_length"]]
+    served = [
+        (row["begun_us"] - load["ready_us"]) / 1e6 for row in rows if None not in (row["begun_us"], load["ready_us"])
+    ]
     shares = [row["foreign_share"] for row in rows if row["foreign_share"] is not None]
     return {
         **{key: load[key] for key in ("load_id", "number", "engine", "version", "model", "label", "unit", "name")},
@@ -114,6 +118,7 @@ def _load(
             "prompts": sorted({2 ** (length.bit_length() - 1) for length in told}),
         },
         "rows": [_row(row) for row in rows],
+        "served_s": rounded(median(served)) if served else None,
         "decode": _statistic(valid),
         "prefill": _statistic(prefill),
         "four_rates": four_rates(rows),
@@ -295,6 +300,7 @@ def _answer(document: dict[str, Any], wanted: Sequence[Mapping[str, Any]]) -> An
     cited = [line for _, row in rows for line in row["evidence"]]
     cited += [line for load in loads for one in load["exceptions"] for line in one["evidence"]]
     cited += [line for load in windows for line in load["windows"]["evidence"]]
+    cited += document["foreign_effects"]["evidence"]
     cited = list(dict.fromkeys(cited))
     notes = _notes(document)
     if not rows:
@@ -450,6 +456,11 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
     notes.extend(
         _against(one, other) for one in document["comparability"]["baselines"] for other in one["not_baselines"][:1]
     )
+    notes.extend(
+        _warm(one) for one in document["comparability"]["baselines"] if one["warmth"]["may_explain"] and one["change"]
+    )
+    if (foreign := document["foreign_effects"])["cells"]:
+        notes.append(_beside_others(foreign))
     under: dict[tuple[str, ...], int] = {}
     for load in document["loads"]:
         for row in load["rows"]:
@@ -473,10 +484,41 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
     return notes
 
 
+def _warm(one: Mapping[str, Any]) -> str:
+    """A change that is no larger than what cold and warm cards differ by."""
+    minutes = sorted(one["warmth"][key] / 60 for key in ("served_s", "baseline_served_s"))
+    return (
+        f"Load {one['number']} against load {one['baseline_number']}, {_signed(one['change'])}: one was measured "
+        f"{minutes[0]:.0f} min after it got ready, the other {minutes[1]:.0f}. Cold and heat-soaked cards differ by as "
+        "much (4–5 %)."
+    )
+
+
+def _beside_others(foreign: Mapping[str, Any]) -> str:
+    """What the gauge of foreign load came to where a cell was measured under two readings of it."""
+    cells = f"{foreign['cells']} cell{'s' if foreign['cells'] > 1 else ''}"
+    more, less = (
+        f"{100 * low:.0f}" + (f" to {100 * high:.0f} %" if round(100 * low) != round(100 * high) else " %")
+        for low, high in (foreign["more"], foreign["less"])
+    )
+    moved = f"{_signed(foreign['median_gain'])} at the median"
+    if foreign["cells"] > 1:
+        moved += f", {_signed(foreign['lowest_gain'])} to {_signed(foreign['highest_gain'])}"
+    return (
+        f"{foreign['state']}: what else ran slows these requests. {cells} ran beside others for {more} of their time, "
+        f"and for {less}: with less of it rates moved by {moved}."
+    )
+
+
+def _signed(share: float) -> str:
+    # no sign of a figure that is printed as nothing
+    return f"{100 * share + 0.0:+.1f} %".replace("-", "−").replace("−0.0", "+0.0")
+
+
 def _against(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Which load a rate is to be held against, and which not."""
     near, far = (", ".join(names) or "nothing" for names in (one["differs"], other["differs"]))
-    changes = (f"{100 * share:+.1f} %".replace("-", "−") for share in (one["change"], other["change"]))
+    changes = (_signed(share) for share in (one["change"], other["change"]))
     return (
         f"Load {one['number']} is to be held against load {one['baseline_number']} ({next(changes)}; differs: {near}), "
         f"not against load {other['number']} ({next(changes)}; differs: {far})."

@@ -47,6 +47,11 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
     "validity": (
         Option("blocklist", Path, "--blocklist", "Blocked addresses: rows under different rules are marked."),
     ),
-    "kv": (Option("published", int, "--published", "Tokens that an application was told of the pool."),),
+    "kv": (
+        Option("published", int, "--published", "Tokens that an application was told of the pool."),
+        Option(
+            "shape", str, "--shape", "Layers, KV heads and head dimension of the model, as 16x4x256: bytes to expect."
+        ),
+    ),
 }
 """Options that a question has beside those of all; they come to it in `Ask.extra`."""

@@ -19,6 +19,7 @@ from .ask_kv import kv
 from .ask_spec import spec
 from .ask_swaps import swaps
 from .catalogue import Catalogue
+from .claims import Claim, judge, read_claim
 from .diff import changes, facts
 from .errors import UsageError
 from .explain import document, fetch
@@ -28,7 +29,7 @@ from .units import MIB
 
 __all__ = ["Assertion", "Assertions", "check_assertions", "is_assertions", "load_assertions"]
 
-FILE_KEYS = frozenset({"inputs", "baseline", "tz", "assert"})
+FILE_KEYS = frozenset({"inputs", "baseline", "tz", "assert", "claim"})
 SELECTORS = frozenset({"unit", "model", "at"})
 MOMENTS = frozenset({"last", "ready", "asleep"})
 ON_CARD = frozenset({"card", "shared"})
@@ -67,6 +68,7 @@ class Assertions:
     baseline: str | None
     tz: str | None
     rows: tuple[Assertion, ...]
+    claims: tuple[Claim, ...] = ()
 
 
 def is_assertions(path: Path) -> bool:
@@ -91,8 +93,9 @@ def load_assertions(file: Path) -> Assertions:
     for key in ("baseline", "tz"):
         if not isinstance(told.get(key, ""), str):
             raise UsageError(f"{file}: {key} must be a text, not {told[key]!r}")
-    rows = told.get("assert", [])
-    if not isinstance(rows, list) or not rows or not all(isinstance(one, dict) for one in rows):
+    rows, claims = told.get("assert", []), told.get("claim", [])
+    listed = [*rows, *claims] if isinstance(rows, list) and isinstance(claims, list) else []
+    if not listed or not all(isinstance(one, dict) for one in listed):
         raise UsageError(f"{file}: it asserts nothing; write [[assert]] rows with {', '.join(RULES)}")
     baseline = told.get("baseline")
     return Assertions(
@@ -101,6 +104,7 @@ def load_assertions(file: Path) -> Assertions:
         None if baseline is None else str(file.parent / baseline),
         told.get("tz"),
         tuple(_row(number, row, f"{file}, [[assert]] {number}") for number, row in enumerate(rows, 1)),
+        tuple(read_claim(number, row, f"{file}, [[claim]] {number}") for number, row in enumerate(claims, 1)),
     )
 
 
@@ -207,6 +211,9 @@ def check_assertions(
     Raises:
         UsageError: No input is named, one cannot be read, or a rule compares with a baseline and none is named.
     """
+    claimed = [_claimed(asserted.file, claim) for claim in asserted.claims]
+    if not asserted.rows:
+        return claimed
     if not asserted.inputs:
         raise UsageError(f"{asserted.file}: no inputs; name them there (inputs = [...]) or with --input")
     needed = [rule for row in asserted.rows for rule in row.rules if rule in COMPARING]
@@ -216,11 +223,22 @@ def check_assertions(
     before = None
     if asserted.baseline is not None:
         before = Evidence(_opened(asserted, [asserted.baseline], tell), catalogue)
-    return [
+    return claimed + [
         _outcome(asserted.file, Subject(row, now, _chosen(now, row), before), rule, limit)
         for row in asserted.rows
         for rule, limit in row.rules.items()
     ]
+
+
+def _claimed(file: Path, claim: Claim) -> Outcome:
+    """A stated figure beside those that it comes from."""
+    where = f"{file}, [[claim]] {claim.number}"
+    judged = judge(claim, where)
+    outcome = Outcome(f"claim {claim.number}: {claim.says}", f"{claim.before} → {claim.after}", "claim", str(file))
+    if judged.holds is not True:
+        failure = Failure(f"{where}: {claim.before} → {claim.after}", f"{claim.kind} {claim.stated}", judged.got, None)
+        (outcome.unproven if judged.holds is None else outcome.failures).append(failure)
+    return outcome
 
 
 def _opened(asserted: Assertions, inputs: Sequence[str], tell: Callable[[str], None]) -> Opened:

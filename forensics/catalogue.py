@@ -52,7 +52,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "implies_load": frozenset({"phase", "again_s", "first"}),
     "spawn": frozenset({"key", "label", "retry"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
-    "phase": frozenset({"to", "from", "map", "after"}),
+    "phase": frozenset({"to", "from", "map", "after", "shown"}),
     "part": frozenset({"to", "from", "map"}),
     "context": frozenset(),
     "block": frozenset(),

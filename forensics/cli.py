@@ -35,7 +35,8 @@ from .cmd_options import (
 )
 from .diff import diff, pick
 from .errors import ForensicsError, UsageError
-from .explain import document, exit_code
+from .explain import exit_code
+from .looked_at import explained
 from .opened import chosen_loads, known_unit, parse_time, parse_window
 from .outcome import Outcome, exit_code_of
 from .printing import At, Format, Output, SelfReport, parse_moment, parse_self_report, print_answer
@@ -99,10 +100,12 @@ def explain_vram(
         opened = cmd_capture.this_machine(at_us=at_us, patterns=patterns or (), quiet=quiet)
     connection, catalogue = opened.connection, opened.catalogue
     report = parse_self_report(self_report, load)
-    window = parse_window(around, since, until) if at_us is None else Window(at_us, at_us)
-    only = chosen_loads(connection, wanted=load, unit=unit, window=window)
-    found = document(connection, catalogue, moment=moment, self_report=report, only=only)
-    found |= provenance(connection, Asked(moment, at_us, self_report, None if only is None else tuple(only)))
+    window = parse_window(around, since, until)
+    alive = window if at_us is None else Window(at_us, at_us)
+    only = chosen_loads(connection, wanted=load, unit=unit, window=alive)
+    found = explained(connection, catalogue, moment=moment, self_report=report, only=only, window=window)
+    asked = Asked(moment, at_us, self_report, None if only is None else tuple(only), window)
+    found |= provenance(connection, asked)
     _print(found, output, evidence, load, connection)
     raise typer.Exit(exit_code(found))
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from .answer import Ask
 
-__all__ = ["COMPARABLE", "comparability", "controls", "four_rates", "lengths", "rounded"]
+__all__ = ["COMPARABLE", "comparability", "controls", "foreign_effects", "four_rates", "lengths", "rounded"]
 
 COMPARABLE = 0.10
 """Prompts that differ by more than this in length are not the same work."""
+
+APART = 0.25
+"""Shares of foreign time from so far apart on are two conditions."""
+
+NO_COST = 0.02
+"""Rates whose median moves by less between them were not moved by it."""
+
+SOAKED = 0.05
+"""Cold and heat-soaked starts of one configuration differ by 4 to 5 % (club-3090 issue 178)."""
+
+COLD_S, WARM_S = 600, 1800
+"""Seconds after it got ready up to which cards are taken for cold, and from which on for heat-soaked."""
 
 KNOBS = ("engine", "version", "context", "kv_dtype", "method", "depth", "cap", "prompts")
 """What must be the same in two loads, but for the one thing that a difference of their rates is ascribed to."""
@@ -118,6 +130,7 @@ def _baseline(loads: Sequence[Mapping[str, Any]], place: int) -> dict[str, Any] 
         "change": rounded(mine["decode"]["median"] / nearest["decode"]["median"] - 1),
         "differs": differs,
         "attributable": differs[0] if len(differs) == 1 else None,
+        "warmth": _warmth(mine, nearest),
         "not_baselines": [
             {
                 "load_id": one["load_id"],
@@ -127,4 +140,53 @@ def _baseline(loads: Sequence[Mapping[str, Any]], place: int) -> dict[str, Any] 
             }
             for one in others
         ],
+    }
+
+
+def _warmth(mine: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
+    """How long two loads had been ready when they were measured: cards get slower as they get warm.
+
+    No log tells a temperature; what is taken for cold or warm here is time alone.
+    """
+    after, before = mine["served_s"], baseline["served_s"]
+    apart = None if None in (after, before) else min(after, before) <= COLD_S and max(after, before) >= WARM_S
+    change = abs(mine["decode"]["median"] / baseline["decode"]["median"] - 1)
+    return {
+        "served_s": after,
+        "baseline_served_s": before,
+        "cold_against_warm": apart,
+        "may_explain": None if apart is None else apart and change <= SOAKED,
+    }
+
+
+def foreign_effects(ask: Ask, loads: Collection[str]) -> dict[str, Any]:
+    """Whether what else ran cost anything: cells that were measured under two shares of foreign time."""
+    rows = [
+        row
+        for row in ask.rows("SELECT * FROM foreign_effects")
+        if row["load_id"] in loads and abs(row["share"] - row["before_share"]) >= APART
+    ]
+    # from more company to less, whichever came first
+    gains = [
+        row["change"] if row["share"] < row["before_share"] else row["before_per_s"] / row["per_s"] - 1 for row in rows
+    ]
+    more = [max(row["share"], row["before_share"]) for row in rows]
+    less = [min(row["share"], row["before_share"]) for row in rows]
+    state = "not measured"
+    if rows:
+        state = "not established"
+    if len(rows) > 2 and min(gains) > NO_COST:
+        state = "supported"
+    elif len(rows) > 2 and abs(median(gains)) <= NO_COST:
+        state = "contradicted"
+    return {
+        "claim": "what else ran slows these requests",
+        "state": state,
+        "cells": len(rows),
+        "more": [rounded(min(more)), rounded(max(more))] if rows else None,
+        "less": [rounded(min(less)), rounded(max(less))] if rows else None,
+        "median_gain": rounded(median(gains)) if rows else None,
+        "lowest_gain": rounded(min(gains)) if rows else None,
+        "highest_gain": rounded(max(gains)) if rows else None,
+        "evidence": [line for row in rows for line in row["lines"].split()],
     }

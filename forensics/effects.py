@@ -48,12 +48,12 @@ def change(load: Load, line: Line) -> None:
         load.context.blocks += 1
         load.context.open_block = True
         load.context.block_devices = set()
+    if "phase" in effects:  # before its amount, which is of the phase that the line begins
+        _phase(load, line)
     if "item" in effects:
         add_item(load, line)
     if "block_end" in effects and load.context is not None:
         load.context.open_block = False
-    if "phase" in effects:
-        _phase(load, line)
 
 
 def learn(process: Process, load: Load | None, line: Line) -> None:
@@ -81,7 +81,10 @@ def _phase(load: Load, line: Line) -> None:
         return
     if target == "serve" and load.phase == "asleep" and not load.open:
         return
-    after = line.pattern.effects["phase"].get("after")
+    arguments = line.pattern.effects["phase"]
+    if arguments.get("shown") and not load.phases[-1][1].pattern.effects.get("phase", {"shown": True}).get("shown"):
+        return  # the phase was announced: what a line only shows does not end it
+    after = arguments.get("after")
     if after and load.implied and all(phase != after for phase, _ in load.phases):
         _was_all(load, after)
     load.enter(target, line)

@@ -390,6 +390,19 @@ class TurnMeasured(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BlocksMeasured(Event):
+    """One row of a benchmark's table of drafted blocks, in its own definitions (queries/block_tables.sql)."""
+
+    table: ClassVar[str] = "blocks_measured"
+    prompt: Annotated[str, "Name of the prompt; MEAN for the means of the rows."]
+    tokens: Annotated[int, "Tokens asked for."]
+    steps: Annotated[int | None, "Verification steps."] = None
+    mean_length: Annotated[float, "Mean length as printed."]
+    ratio: Annotated[float, "Share as printed, 0 to 1."]
+    per_s: Annotated[float, "Tokens a second as printed."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class CardAtTurn(Event):
     """What was used on a card when a turn of a load test was over."""
 
@@ -527,6 +540,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     PromptSaved,
     RequestServed,
     TurnMeasured,
+    BlocksMeasured,
     CardAtTurn,
     EngineMeasured,
     SchedulerDecided,

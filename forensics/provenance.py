@@ -9,6 +9,7 @@ import duckdb
 
 from .document import Document, label, mapping, maps, number, texts
 from .safe import original
+from .window import Window
 
 __all__ = ["Asked", "Cited", "asked_of", "provenance", "sources_of"]
 
@@ -21,6 +22,7 @@ class Asked:
     at_us: int | None = None
     self_report: str | None = None
     loads: tuple[str, ...] | None = None
+    window: Window | None = None
     tz_us: int | None = None
     """Zone and pattern files are the case's: they were decided when it was read."""
     patterns: tuple[str, ...] = ()
@@ -49,6 +51,7 @@ def provenance(connection: duckdb.DuckDBPyConnection, asked: Asked) -> dict[str,
         "at_us": asked.at_us,
         "self_report": asked.self_report,
         "loads": None if asked.loads is None else list(asked.loads),
+        "window": None if asked.window is None else list(asked.window),
         "tz_us": int(tz[0]) if tz and tz[0] is not None else None,
         "patterns": [name for (name,) in patterns] or None,
     }
@@ -67,6 +70,7 @@ def asked_of(report: Document) -> Asked:
         at_us=_whole(asked.get("at_us")),
         self_report=original(label(asked, "self_report")) or None,
         loads=tuple(texts(asked, "loads")) if isinstance(loads, list) else None,
+        window=_window(asked.get("window")),
         tz_us=_whole(asked.get("tz_us")),
         patterns=tuple(original(one) for one in texts(asked, "patterns")),
     )
@@ -89,6 +93,13 @@ def sources_of(report: Document) -> list[Cited]:
     entries = [mapping(evidence, each) for each in evidence]
     pairs = {(label(entry, "source"), label(entry, "digest")) for entry in entries if label(entry, "digest")}
     return [Cited(original(name), digest, None, None) for name, digest in sorted(pairs)]
+
+
+def _window(ends: object) -> Window | None:
+    """A span as it was written: two ends in µs UTC, of which one may be open."""
+    if not isinstance(ends, list) or len(ends) != 2:
+        return None
+    return Window(_whole(ends[0]), _whole(ends[1]))
 
 
 def _whole(value: object) -> int | None:

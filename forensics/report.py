@@ -109,6 +109,7 @@ class Painter:
             yield from self.rows(shown.report_rows, shown)
             yield Text()
         yield from self.entries("Findings", shown.findings, labels=True, all_of_them=evidence)
+        yield from self.entries("For and against", shown.looked_at, labels=True, all_of_them=evidence)
         yield from self.entries("Set aside", shown.set_aside, all_of_them=evidence)
         yield from self.entries("Missing", shown.missing, all_of_them=evidence)
         yield from self.others(shown.other_loads, evidence)

@@ -30,6 +30,7 @@ def render_markdown(document: Document, *, load: str | None = None) -> str:
     if shown.report_title:
         blocks += [f"**Self-report:** {for_markdown(shown.report_title)}", _table(shown.report_rows)]
     blocks.append(_entries("Findings", shown.findings))
+    blocks.append(_entries("For and against", shown.looked_at))
     blocks.append(_entries("Set aside", shown.set_aside))
     blocks.append(_entries("Missing", shown.missing))
     blocks.append(_other_loads(shown.other_loads))

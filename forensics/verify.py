@@ -22,7 +22,8 @@ from .case import read_evidence, store
 from .catalogue import Catalogue, load_catalogue
 from .document import Document, label, mapping, maps, model_name, number, size, texts
 from .errors import ForensicsError, UsageError
-from .explain import SCHEMA, document, iso
+from .explain import SCHEMA, iso
+from .looked_at import explained
 from .opened import ready
 from .printing import parse_self_report
 from .provenance import Asked, asked_of, provenance, sources_of
@@ -157,12 +158,13 @@ def _made(asked: Asked, catalogue: Catalogue, inputs: Sequence[Named]) -> dict[s
     made_of = duckdb.connect()
     store(read_evidence(inputs, catalogue, tz_us=asked.tz_us), made_of)
     connection = ready(made_of, load_questions(), asked.at_us)
-    found = document(
+    found = explained(
         connection,
         catalogue,
         moment=asked.moment,
         self_report=parse_self_report(asked.self_report),
         only=None if asked.loads is None else list(asked.loads),
+        window=asked.window,
     )
     # What every line says, cited or not: a report may cite one that this does not.
     lines = _all_lines(connection)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from forensics.aliases import Aliases, Cited
-from forensics.amounts import clock, duration, gib, mib, plain
+from forensics.amounts import clock, count, duration, gib, mib, plain
 from forensics.bars import Fill
 from forensics.card_view import (
     Card,
@@ -34,6 +34,7 @@ from forensics.document import (
     maps,
     model_name,
     number,
+    quoted,
     short_id,
     size,
     texts,
@@ -86,6 +87,8 @@ class View:
     report_title: str
     report_rows: tuple[Row, ...]
     findings: tuple[Entry, ...]
+    looked_at: tuple[Entry, ...]
+    """What a search for this load's lines would return: evidence for, against, and whose the rest is."""
     set_aside: tuple[Entry, ...]
     missing: tuple[Entry, ...]
     other_loads: tuple[OtherLoad, ...]
@@ -111,11 +114,12 @@ def view(document: Document, asked: str | None = None, aliases: Aliases | None =
     cards, said_once = _once(cards)
     report_title, report_rows = _self_report(shown, aliases)
     findings = tuple(_finding(entry, aliases) for entry in maps(shown, "findings"))
+    looked_at = tuple(_looked_at(shown, aliases))
     set_aside = tuple(_set_aside(document, shown, aliases))
     advice = label(document, "next") or next_step(document, load)
     return View(
         verdict=label(shown, "verdict") or label(document, "verdict") or verdict(document, load),
-        identity=_identity(shown) if load else (),
+        identity=(*_identity(shown), *_in_window(document)) if load else (),
         notes=_notes(shown),
         failure=failure,
         cards=() if failure and not any(card.rows for card in cards) else cards,
@@ -123,10 +127,14 @@ def view(document: Document, asked: str | None = None, aliases: Aliases | None =
         report_title=report_title,
         report_rows=report_rows,
         findings=findings,
+        looked_at=looked_at,
         set_aside=set_aside,
+        # the same of several loads is said once
         missing=tuple(
-            Entry(label(entry, "what"), label(entry, "because"), _unless(advice, label(entry, "remedy")))
-            for entry in maps(document, "missing")
+            dict.fromkeys(
+                Entry(label(entry, "what"), label(entry, "because"), _unless(advice, label(entry, "remedy")))
+                for entry in maps(document, "missing")
+            )
         ),
         other_loads=tuple(
             _other_load(each, label(shown, "begun_at")) for each in maps(document, "loads") if each is not load
@@ -273,9 +281,47 @@ def _finding(entry: Document, aliases: Aliases) -> Entry:
     return Entry(label(entry, "state").replace("_", " ") or "not established", claim, "", evidence)
 
 
+def _in_window(document: Document) -> tuple[str, ...]:
+    """How many loads live in the span that was asked about, where it is more than the one."""
+    loads = number(document.get("loads_in_window")) or 0
+    return (f"{loads:.0f} loads in the window",) if loads > 1 else ()
+
+
+def _looked_at(load: Document, aliases: Aliases) -> Iterable[Entry]:
+    """Lines about the load's memory: its own for and against, and the owner of each that only looks like it."""
+    looked = mapping(load, "looked_at")
+    if not looked:
+        return
+    for key, words in (("for", "that name what it holds"), ("against", "of an amount refused or given back")):
+        lines = number(looked.get(f"{key}_count")) or 0
+        what = f"{count(round(lines), 'line')} {words}" if lines else "nothing in this load"
+        yield Entry(key, what, "", aliases.of(texts(looked, key), limit=3))
+    head = "not its own"
+    for owner in maps(looked, "elsewhere"):
+        kinds: dict[str, list[str]] = {}
+        for line in maps(owner, "lines"):
+            kinds.setdefault(label(line, "what"), []).append(label(line, "evidence"))
+        for what, lines_of in kinds.items():
+            times = f" ({len(lines_of)} lines)" if len(lines_of) > 1 else ""
+            whose = f"load {label(owner, 'number')} ({quoted(label(owner, 'name'))}): {what}{times}"
+            yield Entry(head, whose, "", aliases.of(lines_of, limit=3))
+            head = ""
+    for key, words in (
+        ("ambiguous", "that several loads could have written; not used"),
+        ("suspected", "may be forged"),
+    ):
+        if (counted := number(looked.get(f"{key}_count"))) and counted > 0:
+            some = [label(line, "evidence") for line in maps(looked, key)]
+            yield Entry(key, f"{count(round(counted), 'line')} {words}", "", aliases.of(some, limit=3))
+
+
 def _set_aside(document: Document, load: Document, aliases: Aliases) -> Iterable[Entry]:
-    """What was not used, why, and whose it is."""
+    """What was not used, why, and whose it is; not once more what `_looked_at` says."""
+    answered = {label(each, "load_id") for each in maps(document, "loads")}
+    looked = bool(mapping(load, "looked_at"))
     for entry in maps(document, "set_aside"):
+        if looked and label(entry, "load_id") and label(entry, "load_id") not in answered:
+            continue
         what, amount = label(entry, "what"), size(entry)
         times = number(entry.get("count"))
         if times is not None and times != 1 and not what.startswith(f"{times:.0f} "):

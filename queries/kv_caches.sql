@@ -17,6 +17,7 @@
 -- size_bytes       BIGINT   Size as printed.
 -- predicted_bytes  BIGINT   Size predicted, of one stream; none without the model's shape.
 -- agrees           BOOLEAN  Whether the prediction is the printed size to rounding.
+-- verdict          VARCHAR  match (within 10 %), half (the prediction is 1.75 to 2.25 times it: K and V may be one) or mismatch: the bands of club-3090.
 -- bytes_per_token  DOUBLE   Printed size ÷ cells.
 -- line_id          VARCHAR  Evidence.
 WITH widths (type, bytes) AS (
@@ -68,6 +69,12 @@ SELECT
     -- printed to 0.01 MiB
     abs(cache.size_bytes - cache.predicted_bytes) <= 5243
         OR abs(cache.size_bytes - cache.predicted_bytes * cache.sequences) <= 5243 AS agrees,
+    CASE
+        WHEN cache.predicted_bytes / cache.size_bytes BETWEEN 0.9 AND 1.1
+            OR cache.predicted_bytes * cache.sequences / cache.size_bytes BETWEEN 0.9 AND 1.1 THEN 'match'
+        WHEN cache.predicted_bytes / cache.size_bytes BETWEEN 1.75 AND 2.25 THEN 'half'
+        WHEN cache.predicted_bytes IS NOT NULL THEN 'mismatch'
+    END AS verdict,
     cache.size_bytes / nullif(cache.cells, 0) AS bytes_per_token,
     cache.line_id
 FROM predictions AS cache

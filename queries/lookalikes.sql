@@ -73,8 +73,16 @@ said AS (
         CASE WHEN asks THEN 'arguments that ask for it' ELSE 'arguments that ask for none' END
     FROM argument
     UNION ALL
-    SELECT 'memory', line_id, 'for', 'an allocation'
-    FROM buffer_allocated
+    SELECT 'memory', held.line_id, CASE WHEN coalesce(bool_or(item.mark = 'counted'), true) THEN 'for' ELSE 'nothing' END,
+        CASE
+            WHEN coalesce(bool_or(item.mark = 'counted'), true) THEN 'an allocation'
+            WHEN bool_or(item.mark = 'planned') THEN 'an amount of a dry run, not an allocation'
+            WHEN bool_or(item.mark = 'superseded') THEN 'an amount that a later line replaces'
+            ELSE 'an amount that is not counted: ' || any_value(item.why)
+        END
+    FROM buffer_allocated AS held
+    LEFT JOIN item USING (line_id)
+    GROUP BY held.line_id
     UNION ALL
     SELECT 'memory', line_id, 'nothing', 'a forecast, not an allocation'
     FROM memory_estimated
@@ -84,6 +92,12 @@ said AS (
     UNION ALL
     SELECT 'memory', line_id, 'nothing', 'a prompt-cache save of one request in host memory, not an allocation'
     FROM prompt_saved
+    UNION ALL
+    SELECT 'memory', line_id, 'against', 'an allocation that was refused'
+    FROM allocation_failed
+    UNION ALL
+    SELECT 'memory', line_id, 'against', 'memory given back'
+    FROM buffer_released
     UNION ALL
     SELECT 'life', line_id, 'for', 'a load begins'
     FROM load_began

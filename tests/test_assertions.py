@@ -243,7 +243,7 @@ def test_a_name_in_a_log_is_no_command_and_no_markup(check: Check, output: str) 
 
 WRONG = {
     "no TOML": ("inputs = [", "asserts.toml: "),
-    "an unknown key": ("input = []", "asserts.toml: unknown keys input; known: assert, baseline, inputs, tz"),
+    "an unknown key": ("input = []", "asserts.toml: unknown keys input; known: assert, baseline, claim, inputs, tz"),
     "an unknown rule": (
         asserts("max_mib = 1", "server.log"),
         "asserts.toml, [[assert]] 1: unknown keys max_mib; known: ",

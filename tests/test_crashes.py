@@ -381,6 +381,22 @@ def test_a_childs_crash_its_supervisors_word_and_the_clients_answer_are_one_fail
     ]
 
 
+def test_a_failure_is_shown_with_all_lines_that_tell_of_it(tmp_path: Path) -> None:
+    answer = ask(tmp_path, PROXY)
+    (one,) = answer.document["failures"]
+    assert [(entry["role"], entry["program"], entry["count"]) for entry in one["records"]] == [
+        ("root", "llama.cpp", 1),
+        ("follows", "llama.cpp", 3),
+        ("end", "llama-swap", 1),
+        ("answer", "llama-swap", 1),
+    ]
+    assert (
+        "told in",
+        "6 lines. llama.cpp: the root, 3 that follow; llama-swap: its end, a client's answer, inferred",
+    ) in answer.sections[1].rows
+    assert {line for entry in one["records"] for line in entry["evidence"]} <= set(answer.cited)
+
+
 def test_an_answer_is_of_no_failure_while_another_load_of_the_supervisor_is_alive(tmp_path: Path) -> None:
     other = "[DEBUG] <small> Executing start command: /usr/bin/llama-server -m /m/small.gguf, env: PATH=/usr/bin\n"
     connection = opened(tmp_path, server_log=PROXY.replace("CUDA error: an", other + "CUDA error: an"))

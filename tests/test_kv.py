@@ -11,6 +11,7 @@ from opened import cards_csv, holders_csv, journal, opened, rows
 
 from forensics.answer import Answer, Ask
 from forensics.ask_kv import kv
+from forensics.errors import UsageError
 
 BOOT = """
 (APIServer pid=1) INFO 09-18 08:00:00 [utils.py:299] vLLM API server version {version}
@@ -138,6 +139,39 @@ def test_a_pool_that_was_sized_again_after_a_card_went_is_no_standing_risk(tmp_p
     assert "Standing risk" not in claims(ask(opened(tmp_path, **three_cards(289661))))
 
 
+NO_CARD = "Warning: caught exception 'No CUDA GPUs are available', memory monitor disabled"
+
+
+def test_the_warning_of_an_image_server_that_lost_its_card_is_part_of_the_risk(tmp_path: Path) -> None:
+    warning = journal(300, 990, NO_CARD, unit="image-server.service")
+    answer = ask(opened(tmp_path, **three_cards(548909), image_log=warning))
+    (risk,) = [one for one in answer.document["findings"] if one["claim"].startswith("Standing risk")]
+    assert risk["claim"].startswith(
+        "Standing risk: card 2 was there when load 1 began and is not now (2 seen), and image-server.service says "
+        "“No CUDA GPUs are available”, yet Load 2's pool is sized as if the cards it has were as clear as before."
+    )
+    assert answer.document["pools"][1]["missing_devices"][0]["evidence"][0] in risk["for"]
+
+
+def test_the_warning_alone_is_a_risk_too_where_nothing_sampled_the_cards(tmp_path: Path) -> None:
+    files = {**three_cards(548909), "image_log": journal(300, 990, NO_CARD, unit="image-server.service")}
+    del files["gpu_csv"]
+    assert "Standing risk: image-server.service says “No CUDA GPUs are available”, yet Load 2's" in claims(
+        ask(opened(tmp_path, **files))
+    )
+
+
+@pytest.mark.parametrize(
+    ("pool", "seconds"), [(289661, 990), (548909, -500)], ids=["sized again since", "before the first start"]
+)
+def test_a_warning_that_the_pool_answered_or_that_is_older_than_both_starts_is_none(
+    tmp_path: Path, pool: int, seconds: float
+) -> None:
+    files = {**three_cards(pool), "image_log": journal(300, seconds, NO_CARD, unit="image-server.service")}
+    del files["gpu_csv"]
+    assert "Standing risk" not in claims(ask(opened(tmp_path, **files)))
+
+
 def test_no_change_of_a_pool_is_told_with_one_cause(tmp_path: Path) -> None:
     log = boot(100, 0, 530081, "2.02") + boot(200, 1000, 548909, "2.09", budget="8.38")
     found = [
@@ -206,6 +240,42 @@ def test_bytes_per_token_are_the_budget_of_one_card_over_the_tokens(
 ) -> None:
     answer = ask(opened(tmp_path, vllm_log=boot(100, 0, tokens, f"{tokens / 262144:.2f}", budget=budget)))
     assert int(answer.document["pools"][0]["bytes_per_token"]) == pytest.approx(each, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("budget", "tokens", "shape", "ratio", "verdict"),
+    [
+        ("8.09", 530081, "16x4x256", 1.00, "match"),  # 16 × 4 × 256 × 2 × 1 B over two cards are 16,384 B
+        ("11.10", 605495, "16x4x256", 0.83, "mismatch"),
+        ("11.10", 605495, "20x4x256", 1.04, "match"),
+        ("11.10", 605495, "38x4x256", 1.98, "half"),
+        ("10.82", 466892, "24x4x256", 0.99, "match"),
+        ("10.82", 466892, "16x4x256", 0.66, "mismatch"),
+        ("10.82", 466892, "48x4x256", 1.98, "half"),
+    ],
+)
+def test_bytes_per_token_are_judged_beside_the_models_shape(
+    tmp_path: Path, budget: str, tokens: int, shape: str, ratio: float, verdict: str
+) -> None:
+    log = boot(100, 0, tokens, f"{tokens / 262144:.2f}", budget=budget)
+    answer = ask(opened(tmp_path, vllm_log=log), shape=shape)
+    expected = answer.document["pools"][0]["expected"]
+    assert (round(expected["ratio"], 2), expected["verdict"]) == (ratio, verdict)
+    assert f"{verdict} ({ratio:.2f} times it)" in claims(answer)
+    assert "The figure moves with the length of a request" in claims(answer)
+    assert ("supported" if verdict == "match" else "not established") + ": Load 1 takes" in claims(answer)
+
+
+def test_a_shape_without_a_type_that_the_log_names_judges_nothing(tmp_path: Path) -> None:
+    log = boot(100, 0, 530081, "2.02", extra="", arguments="{'model': '/m/q', 'kv_cache_dtype': 'auto'}")
+    (pool,) = ask(opened(tmp_path, vllm_log=log), shape="16x4x256").document["pools"]
+    assert (pool["kv_dtype"], pool["expected"]) == ("auto", None)
+
+
+@pytest.mark.parametrize("text", ["16x4", "16x4x0", "sixteen"])
+def test_a_shape_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="such as 16x4x256"):
+        ask(opened(tmp_path, vllm_log=boot(100, 0, 530081, "2.02")), shape=text)
 
 
 @pytest.mark.parametrize(
@@ -288,6 +358,49 @@ def test_a_refusal_keeps_all_its_numbers(tmp_path: Path, length: int, needed: st
     assert answer.next.startswith(f"A length of {fits:,} would fit")
 
 
+@pytest.mark.parametrize(
+    ("length", "needed", "there", "fits", "linear"),
+    [
+        (195000, "10.18", "7.25", 118000, 138875),
+        (180000, "3.05", "2.17", 111456, 128066),
+        (130000, "2.43", "2.4", 127968, None),
+    ],
+)
+def test_what_fits_is_not_reckoned_in_proportion_to_the_length(
+    tmp_path: Path, length: int, needed: str, there: str, fits: int, linear: int | None
+) -> None:
+    refusal = (
+        f"ValueError: To serve at least one request with the models's max seq len ({length}), ({needed} GiB KV cache "
+        f"is needed, which is larger than the available KV cache memory ({there} GiB). Based on the available memory, "
+        f"the estimated maximum model length is {fits}. Try increasing `gpu_memory_utilization` or decreasing "
+        "`max_model_len` when initializing the engine."
+    )
+    log = journal(100, 0, *BEGIN_LINES, f"(EngineCore pid=9) {refusal}", unit="vllm.service")
+    said = claims(ask(opened(tmp_path, vllm_log=log)))
+    if linear is None:
+        assert "in proportion" not in said
+    else:
+        assert f"{there} of {needed} GiB are {linear:,} of {length:,} tokens, and {fits:,} fit" in said
+
+
+def test_when_a_card_was_shared_is_told_by_starts_and_by_no_story(tmp_path: Path) -> None:
+    # one sentence of a story says "until August", another "for two weeks in August": the starts say when
+    day = 86400
+    log = (
+        boot(100, 0, 530081, "2.02", budget="8.09")
+        + boot(200, 3 * day, 289661, "1.10", budget="4.42")
+        + boot(300, 17 * day, 548909, "2.09", budget="8.38")
+    )
+    used = cards_csv(*((at * day - 5, card, 4058 if at == 3 and card else 300) for at in (0, 3, 17) for card in (0, 1)))
+    pools = ask(opened(tmp_path, vllm_log=log, gpu_csv=used)).document["pools"]
+    assert [(pool["begun_at"][:10], pool["tokens"]) for pool in pools] == [
+        ("2026-09-18", 530081),
+        ("2026-09-21", 289661),
+        ("2026-10-05", 548909),
+    ]
+    assert [[one["name"] for one in pool["changed"]] for pool in pools[1:]] == [["free on card 1 (telemetry)"]] * 2
+
+
 def test_a_card_with_too_little_free_memory_is_a_refusal_with_its_numbers(tmp_path: Path) -> None:
     log = journal(
         100,
@@ -327,6 +440,24 @@ def test_a_caches_size_follows_from_the_models_shape(tmp_path: Path, layers: int
     connection = opened(tmp_path, server_log=journal(100, 0, text))
     assert rows(connection, "SELECT predicted_bytes / 1048576, agrees FROM kv_caches") == [(float(mib), True)]
     assert [one["cells"] for one in ask(connection).document["caches"]] == [262144]
+
+
+@pytest.mark.parametrize(
+    ("mib", "verdict", "said"),
+    [
+        ("2720.00", "match", "agrees"),
+        ("2560.00", "match", "within 10 %"),
+        ("1360.00", "half", "half of it: K and V may be one"),
+        ("4000.00", "mismatch", "another shape"),
+    ],
+)
+def test_a_caches_size_is_judged_in_bands_beside_its_prediction(
+    tmp_path: Path, mib: str, verdict: str, said: str
+) -> None:
+    text = SHAPE.format(layers=10, width=512, mib=mib, half=f"{float(mib) / 2:.2f}")
+    answer = ask(opened(tmp_path, server_log=journal(100, 0, text)))
+    assert [one["verdict"] for one in answer.document["caches"]] == [verdict]
+    assert answer.sections[0].rows[0][-1] == said
 
 
 def test_a_pool_line_of_no_load_is_shown_and_never_used(tmp_path: Path) -> None:

@@ -151,6 +151,48 @@ def test_what_a_dry_run_prints_is_planned_and_never_counted(tmp_path: Path) -> N
     ]
 
 
+SEARCHED = """\
+srv    load_model: loading model '/m/alpha.gguf'
+load_tensors:          CPU model buffer size =     0.00 MiB
+load_tensors:        CUDA0 model buffer size =     0.00 MiB
+load_tensors:        CUDA1 model buffer size =     0.00 MiB
+llama_context:  CUDA_Host  output buffer size =     0.95 MiB
+llama_kv_cache:      CUDA0 KV buffer size =     0.00 MiB
+llama_kv_cache:      CUDA1 KV buffer size =     0.00 MiB
+llama_memory_recurrent:      CUDA0 RS buffer size =    90.40 MiB
+llama_memory_recurrent:      CUDA1 RS buffer size =    59.23 MiB
+sched_reserve:      CUDA0 compute buffer size =  9952.25 MiB
+sched_reserve:      CUDA1 compute buffer size =  6436.28 MiB
+load_tensors:          CPU model buffer size =   682.03 MiB
+load_tensors:        CUDA0 model buffer size =  8171.01 MiB
+load_tensors:        CUDA1 model buffer size =  6618.25 MiB
+llama_kv_cache:      CUDA0 KV buffer size =  9216.00 MiB
+llama_kv_cache:      CUDA1 KV buffer size =  7168.00 MiB
+llama_memory_recurrent:      CUDA0 RS buffer size =    90.40 MiB
+llama_memory_recurrent:      CUDA1 RS buffer size =    59.23 MiB
+sched_reserve:      CUDA0 compute buffer size =  9952.25 MiB
+sched_reserve:      CUDA1 compute buffer size =  6276.28 MiB
+alloc_compute_meta:      CUDA0 compute buffer size =   248.10 MiB
+srv  llama_server: model loaded
+"""
+"""What a search for sizes leaves of a load on two cards: none of the lines that say what was a dry run."""
+
+
+def test_a_cache_of_no_size_shows_a_dry_run_where_no_line_announces_it(tmp_path: Path) -> None:
+    found = case(tmp_path, server=SEARCHED)
+    total = "SELECT round(sum(size_bytes) / 1048576, 2) FROM"
+    # all lines that name an amount on a card, and what of it was allocated
+    assert rows(found, f"{total} buffer_allocated WHERE device LIKE 'CUDA_'") == [(64337.68,)]
+    assert rows(found, f"{total} vram_ledger WHERE place = 'card'") == [(47799.52,)]
+    assert rows(
+        found,
+        """
+        SELECT phase, item.part, count(*), round(sum(item.size_bytes) / 1048576, 2)
+        FROM item JOIN buffer_allocated USING (line_id) WHERE device LIKE 'CUDA_' GROUP BY ALL ORDER BY ALL
+        """,
+    ) == [("allocate", "target", 10, 47551.42), ("allocate", "vision", 1, 248.1), ("fit", "target", 6, 16538.16)]
+
+
 def test_lines_inside_a_text_that_another_line_carries_are_data(tmp_path: Path) -> None:
     forged = """\
 0.03.000.000 W srv  server_chat_: unsupported Responses tool type 'x

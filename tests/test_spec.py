@@ -376,6 +376,54 @@ def test_other_definitions_of_an_acceptance_are_converted_where_depth_and_drafts
     assert (told["drafting"], told["acceptance_definition"].split(":")[0]) == ("full depth", "accepted / drafted")
 
 
+LUCE = """\
+[bench] target = /mnt/models/target.gguf
+[bench] draft  = /mnt/models/draft.safetensors
+[bench] mode=fast  n_gen=128
+prompt                         steps     AL   pct%    tok/s
+--------------------------------------------------------------
+  has_close_elements              28   4.57   28.8    54.36
+  separate_paren_groups           21   6.10   39.0    71.84
+  truncate_number                 22   5.82   38.4    69.30
+  below_zero                      23   5.57   34.8    66.00
+  mean_absolute_deviation         26   4.92   31.2    57.97
+  intersperse                     29   4.41   28.4    52.72
+  parse_nested_parens             13   9.85   63.5   108.74
+  filter_by_substring             23   5.57   35.6    65.75
+  sum_product                     15   8.53   59.2    96.55
+  rolling_max                     15   8.53   54.2    96.44
+--------------------------------------------------------------
+MEAN                                   6.39   41.3    73.97
+"""
+"""Figures of a run of club-3090 (results/lucebox-dual-gpu-20260504-142832, Apache-2.0), as the bench prints."""
+
+
+def test_a_benchmarks_own_definitions_reproduce_its_table(tmp_path: Path) -> None:
+    answer = spec(case(tmp_path, {"bench.log": LUCE}))
+    (table,) = answer.document["tables"]
+    assert (table["hold"], len(table["rows"])) == (10, 10)
+    assert [(row["steps"], row["mean_length"], row["share"], row["committed"]) for row in table["rows"][:3]] == [
+        (28, 4.57, 0.288, 129),
+        (21, 6.1, 0.39, 131),
+        (22, 5.82, 0.384, 135),
+    ]
+    # the published mean is one of ten rates; 1280 tokens in 215 steps are 5.95 a step
+    assert (table["printed_mean"], round(table["mean_len"], 2), answer.document["loads"]) == (6.39, 5.95, [])
+    assert answer.sections[-1].note == (
+        "10 of 10 rows hold: AL is tokens / steps, pct is committed / (steps × 16). Its mean of 6.39 is one of rates; "
+        "its counts give 5.95 (1280 / 215)."
+    )
+
+
+def test_a_row_of_such_a_table_that_its_counts_do_not_give_is_found(tmp_path: Path) -> None:
+    text = LUCE.replace("28   4.57   28.8", "28   4.57   57.6").replace("21   6.10", "21   7.10")
+    (table,) = spec(case(tmp_path, {"bench.log": text})).document["tables"]
+    assert [row["prompt"] for row in table["rows"] if not row["holds"]] == [
+        "has_close_elements",
+        "separate_paren_groups",
+    ]
+
+
 def test_drafts_that_were_cut_short_are_told_from_those_of_full_depth(tmp_path: Path) -> None:
     _, loads = asked(case_text(tmp_path, server(accepted(0, 4, 7, ", mean len =  2.33"))), spec)
     assert loads["1"]["drafting"] == "cut short"  # 3 drafts of 4 would be 12 tokens

@@ -470,6 +470,51 @@ def test_what_else_ran_is_shown_as_a_gauge_and_invalidates_nothing(tmp_path: Pat
     assert "foreign (gauge)" in screen(case_text(tmp_path, log), answer, width=120)
 
 
+MOVED: tuple[float, ...] = (
+    *(-5.9, -3.1, -2.0, -1.2, -0.9, -0.6, -0.4, -0.3, -0.2, -0.1, -0.1),
+    *(0.0,) * 8,
+    *(0.1, 0.2, 0.3, 0.4, 0.7, 1.1, 1.8, 2.6, 3.3, 5.0, 8.8),
+)
+"""By how many percent thirty cells moved, five models at six sizes, when nothing else ran any more."""
+
+
+def measured_twice(moved: tuple[float, ...]) -> str:
+    """Each cell beside another unit's requests for 39 to 72 % of its time, and later alone."""
+    text, company = [], [*beginning("other", *PLAIN)]
+    sizes = (300, 700, 1500, 3000, 6000, 12000)
+    for model in range(5):
+        for run in range(2):
+            at = 100.0 + 1000 * model + 10000 * run
+            lines = [(at + seconds, line) for seconds, line in beginning(f"m{model}", *PLAIN)]
+            for place, prompt in enumerate(sizes):
+                change = moved[6 * model + place] / 100 if run else 0.0
+                begun, rate = at + 20 + 60 * place, 100 * (1 + change)
+                # a second of prompt and ten of decoding
+                lines += request(place, begun, rate, prompt, prompt=prompt, tokens=round(10 * rate))
+                if not run:
+                    share = 0.39 + 0.33 * (6 * model + place) / 29
+                    company += request(6 * model + place, begun, 50.0, tokens=round(50 * (11 * share - 1)))
+            text.append(journal(*lines, pid=1000 + 10 * model + run, unit=f"m{model}.service"))
+    return "".join(text) + journal(*company, pid=5000, unit="other.service")
+
+
+def test_thirty_cells_that_moved_by_nothing_contradict_that_the_gauge_is_a_cost(tmp_path: Path) -> None:
+    answer, _ = judged(tmp_path, measured_twice(MOVED))
+    told = answer.document["foreign_effects"]
+    assert (told["cells"], told["state"]) == (30, "contradicted")
+    assert [round(100 * share) for share in (*told["more"], *told["less"])] == [39, 72, 0, 0]
+    assert [round(100 * told[f"{name}_gain"], 1) for name in ("median", "lowest", "highest")] == [0.0, -5.9, 8.8]
+    assert (
+        "contradicted: what else ran slows these requests. 30 cells ran beside others for 39 to 72 % of their time, "
+        "and for 0 %: with less of it rates moved by +0.0 % at the median, −5.9 % to +8.8 %."
+    ) in answer.about
+
+
+def test_cells_that_all_got_faster_without_company_support_it(tmp_path: Path) -> None:
+    answer, _ = judged(tmp_path, measured_twice((20.0,) * 30))
+    assert answer.document["foreign_effects"]["state"] == "supported"
+
+
 def test_eight_requests_one_after_another_measure_no_concurrency(tmp_path: Path) -> None:
     log = journal(
         *beginning("plain", *PLAIN), *(line for task in range(8) for line in request(task, 20 + 30 * task, 44.4))
@@ -570,6 +615,23 @@ def test_the_baseline_is_the_load_that_matches_not_the_one_that_flatters(tmp_pat
     assert [round(100 * other["change"], 1) for other in one["not_baselines"]] == [0.4]
 
 
+@pytest.mark.parametrize(
+    ("minutes", "rate", "explains"),
+    [(60, 95.5, True), (60, 90.0, False), (5, 95.5, False)],
+    ids=["−4.5 % an hour later", "−10 % an hour later", "−4.5 % at the same age"],
+)
+def test_a_change_that_warm_cards_make_too_is_told(tmp_path: Path, minutes: int, rate: float, explains: bool) -> None:
+    log = journal(*beginning("m", *PLAIN), *request(1, 60, 100.0, tokens=100), pid=100) + journal(
+        *((1000 + at, line) for at, line in beginning("m", *PLAIN)),
+        *request(1, 1010 + 60 * minutes, rate, tokens=100),
+        pid=200,
+    )
+    answer, _ = judged(tmp_path, log)
+    (one,) = answer.document["comparability"]["baselines"]
+    assert (one["differs"], one["warmth"]["may_explain"]) == ([], explains)
+    assert any("Cold and heat-soaked cards differ by as much (4–5 %)" in note for note in answer.about) is explains
+
+
 def test_rows_under_different_rules_of_what_is_blocked_are_marked(tmp_path: Path) -> None:
     (tmp_path / "blocked").write_text("192.0.2.14 2026-09-18T07:00:00Z\nnon-local 2026-09-18T08:02:00Z\n")
     (tmp_path / "case").mkdir()
@@ -609,6 +671,7 @@ def test_a_log_without_timings_is_not_measured(tmp_path: Path) -> None:
     "name",
     [
         "answers",
+        "foreign_effects",
         "idle_proofs",
         "rate_controls",
         "validity_rows",

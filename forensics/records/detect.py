@@ -6,6 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
+from forensics.records.block_table import is_block_table
 from forensics.records.card_json import has_shape
 from forensics.records.exposition import METRIC, STATUS
 from forensics.records.inside import is_markdown, is_tar
@@ -166,6 +167,8 @@ def _telemetry(sample: list[bytes]) -> Format | None:
         return Format("rocm-smi-text")
     if any(is_rocm_csv(line) for line in sample[:3]):
         return Format("rocm-smi-csv")
+    if is_block_table(sample):
+        return Format("block-table")
     if any(is_report_table(line) for line in sample[:3]):
         return Format("loaded-models")
     return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from forensics.records.block import Piece, Problem, Source
+from forensics.records.block_table import read_block_table
 from forensics.records.card_json import read_json_documents
 from forensics.records.content import at_least, chain, content
 from forensics.records.detect import Format, detect
@@ -446,6 +447,8 @@ def _readers(
             yield from read_prefixed(source, pieces, options, found.name)
         case "turn-log":
             yield from read_turn_log(source, pieces, options)
+        case "block-table":
+            yield from read_block_table(source, pieces, options)
         case "nvidia-smi-table":
             yield from read_smi_table(source, pieces, options)
         case "nvidia-smi-csv":

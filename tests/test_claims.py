@@ -1,0 +1,93 @@
+"""A figure that somebody states is held against the two that it comes from, to the places that they are known to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from forensics.claims import judge, read_claim
+from forensics.cli import main
+from forensics.errors import UsageError
+
+
+def told(before: str, after: str, **stated: str) -> tuple[bool | None, str]:
+    return judge(read_claim(1, {"says": "so", "before": before, "after": after, **stated}, "file"), "file")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "stated"),
+    [
+        ("24.52 GiB", "32.39 GiB", "difference", "7.87 GiB"),
+        ("32.39 GiB", "27.65 GiB", "difference", "-4.74 GiB"),
+        ("4373", "5464", "change", "+25 %"),
+        ("530,081", "289,661", "change", "−45.4 %"),
+        ("530,081", "548,909", "change", "+3.55 %"),
+        ("289,661", "548,909", "change", "+89.5 %"),
+        ("586,974", "548,909", "ratio", "0.935x"),
+        ("262,144", "586,974", "ratio", "2.24x"),
+        ("262,144", "548,909", "ratio", "2.09x"),
+        ("82", "78.5", "change", "-4.3 %"),
+        ("23.7 GiB", "22.5 GiB", "difference", "-1.2 GiB"),
+    ],
+)
+def test_a_figure_that_follows_is_not_flagged(before: str, after: str, kind: str, stated: str) -> None:
+    assert told(before, after, **{kind: stated})[0] is True
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "stated", "got"),
+    [
+        ("23.7 GB", "22.5 GB", "difference", "-0.8 GB", "-1.20 GB"),
+        ("82", "78.5", "change", "+0.4 %", "-4.27 %"),
+        ("262,144", "548,909", "ratio", "2.24x", "2.09 x"),
+        # two units for one: 4.7 of them are GiB, and 5.09 GB
+        ("32.39 GiB", "27.65 GiB", "difference", "-4.7 GB", "-5.09 GB"),
+        # changes of two columns that changed places: −10.5 and −12.9, stated as −13 and −11
+        ("100.0", "89.5", "change", "-13 %", "-10.50 %"),
+        ("100.0", "87.1", "change", "-11 %", "-12.90 %"),
+        ("100.0", "91.2", "change", "-10 %", "-8.80 %"),
+        ("100.0", "137.0", "change", "+33 %", "+37.00 %"),
+        ("1000.0", "1576.0", "change", "+57 %", "+57.60 %"),
+    ],
+)
+def test_a_figure_that_does_not_follow_is_found(before: str, after: str, kind: str, stated: str, got: str) -> None:
+    assert told(before, after, **{kind: stated}) == (False, got)
+
+
+def test_memory_is_no_difference_of_temperatures() -> None:
+    assert told("84", "82", difference="-2 GB") == (False, "its figures are not of one kind")
+
+
+def test_a_length_with_a_suffix_is_no_exact_number() -> None:
+    assert told("32K", "262,144", ratio="8.2x") == (None, "32K is no exact number")
+    assert told("32,000", "262,144", ratio="8.2x")[0] is True
+    assert told("32,768", "262,144", ratio="8.2x") == (False, "8.00 x")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"says": "so", "before": "1", "after": "2"},
+        {"says": "so", "before": "1", "after": "2", "change": "+100 %", "ratio": "2x"},
+        {"says": "so", "before": 1, "after": "2", "ratio": "2x"},
+    ],
+    ids=["nothing is stated", "two things are", "a number, whose places are lost"],
+)
+def test_a_claim_that_is_none_is_refused(row: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        read_claim(1, row, "file")
+
+
+def test_check_holds_the_claims_of_a_file_without_any_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = '[[claim]]\nsays = "less memory"\nbefore = "23.7 GB"\nafter = "22.5 GB"\ndifference = "{}"\n'
+    file = tmp_path / "claims.toml"
+    file.write_text(rows.format("-0.8 GB") + rows.format("-1.2 GB"))
+    monkeypatch.setattr(sys, "argv", ["forensics", "check", str(file)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    out = capsys.readouterr().out
+    assert (stop.value.code, "FAIL  claim 1: less memory" in out, "-1.20 GB" in out) == (1, True, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ from .spool import Spool
 from .tables import line_id, line_tables
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
+from .unread import grouped, masked
 
 __all__ = ["Evidence", "hold", "read_evidence", "store"]
 
@@ -227,12 +228,14 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         for problems in (*(source.problems for source in evidence.sources), evidence.problems)
         for problem in problems
     ]
+    templates = _templates(evidence)
     for name, counts in evidence.counts.items():
         rows["scan_count"].append(
             {
                 "source_id": name,
                 "records": counts.records,
                 "size_bytes": counts.bytes,
+                "read_bytes": counts.read_bytes,
                 "hit": counts.hit,
                 "read": counts.read,
                 "missed": counts.missed,
@@ -255,7 +258,8 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "length": one.length,
                 "what": one.what,
                 **_component(one, counts),
-                "template": re.sub(r"\d+", "#", one.text),
+                "template": templates.get(masked(one.text), masked(one.text)),
+                "more": one.more,
                 "text": one.text,
             }
             for one in counts.unread
@@ -272,6 +276,16 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     _telemetry_rows(rows, evidence)
     _capture_rows(rows, evidence)
     return rows
+
+
+def _templates(evidence: Evidence) -> dict[str, str]:
+    """The template of each wording with an amount or a device that no pattern reads; token counts are only masked."""
+    lines: Counter[str] = Counter()
+    for counts in evidence.counts.values():
+        for one in counts.unread:
+            if one.what != "tokens":
+                lines[masked(one.text)] += 1 + one.more
+    return grouped(lines)
 
 
 def _component(unread: Unread, counts: ScanCounts) -> dict[str, str | None]:

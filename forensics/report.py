@@ -119,6 +119,9 @@ class Painter:
         yield from self.hanging("Next  ", shown.next_step, 6, 6)
         if shown.legend and not evidence:
             yield from self.dim(f"--evidence prints the lines behind {shown.legend[0].alias}, …", 6)
+        if shown.coverage:
+            yield Text()
+            yield from (Text(line.plain, "dim") for line in self.hanging("Coverage  ", shown.coverage, 10, 10))
 
     # -- words ----------------------------------------------------------------------------------------------------
 

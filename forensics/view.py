@@ -24,6 +24,7 @@ from forensics.card_view import (
     signed_span,
     together,
 )
+from forensics.coverage import coverage_line
 from forensics.document import (
     Document,
     bounds,
@@ -91,6 +92,8 @@ class View:
     other_loads: tuple[OtherLoad, ...]
     next_step: str
     legend: tuple[Cited, ...]
+    coverage: str
+    """How much of the logs was read; empty if there are none."""
 
 
 def view(document: Document, asked: str | None = None, aliases: Aliases | None = None) -> View:
@@ -133,6 +136,7 @@ def view(document: Document, asked: str | None = None, aliases: Aliases | None =
         ),
         next_step=advice,
         legend=aliases.legend(),
+        coverage=coverage_line(mapping(document, "coverage")),
     )
 
 

@@ -493,7 +493,7 @@ class Scanner:
         for _, pattern, program in sorted(
             {one for number in self._named[key] for one in self._patterns[number]}, key=lambda one: one[0]
         ):
-            if _may_write(program, stream):
+            if _may_read(pattern, program, stream):
                 step = tried.setdefault(program.name, _Step.of(program))
                 number = self._plain.get(id(pattern), -1)
                 step.patterns.append((_bound(pattern.regex), pattern, number))
@@ -528,7 +528,7 @@ class Scanner:
         read = False
         taken: set[str] = set()
         for _, pattern, program in candidates:
-            if program.name in taken or not _may_write(program, stream):
+            if program.name in taken or not _may_read(pattern, program, stream):
                 continue
             if program.name not in prefixes:
                 prefixes[program.name] = program.grammar.split(text)
@@ -635,6 +635,11 @@ def carries_size(text: str) -> bool:
     ):
         return True
     return any(text[: unit.start()].rstrip().rstrip(".,")[-1:].isdecimal() for unit in UNIT.finditer(text))
+
+
+def _may_read(pattern: Pattern, program: Program, stream: Stream) -> bool:
+    """Whether a pattern is tried on a line of this stream: a pasted one's writer may be unknown, never another."""
+    return _may_write(program, stream) or (pattern.pasted and stream == Stream(stream.source))
 
 
 def _may_write(program: Program, stream: Stream) -> bool:

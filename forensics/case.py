@@ -14,6 +14,7 @@ from . import __version__
 from .catalogue import Catalogue
 from .errors import FaultError
 from .invariants import faults, measurement_breaks, ownership_breaks
+from .line import between_us
 from .lives import content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import (
@@ -346,6 +347,7 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                     "label": load.label or load.names.get("name"),
                     "begun_us": load.begun.time_us,
                     "ready_us": load.ready.time_us if load.ready else None,
+                    "clocked_us": None if load.implied or load.ready is None else between_us(load.begun, load.ready),
                     "closing_us": load.closing.time_us if load.closing else None,
                     "ended_us": load.ended.time_us if load.ended else None,
                     "end_reason": load.end_reason,

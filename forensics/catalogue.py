@@ -614,8 +614,8 @@ def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
 
 
 PATTERN_KEYS = frozenset(
-    "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed pasted sample "
-    "never role bulk note places sum".split()
+    "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed pasted "
+    "sample never role bulk note places sum".split()
 )
 ALLOCATING = frozenset({"item"})
 

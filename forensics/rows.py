@@ -145,6 +145,7 @@ class LoadRow(Row):
     label: Annotated[str | None, "What its supervisor calls it."]
     begun_us: Annotated[int | None, "When it began."]
     ready_us: Annotated[int | None, "When it got ready."]
+    clocked_us: Annotated[int | None, "From begin to ready by the clock of the writer of both lines, if it has one."]
     closing_us: Annotated[int | None, "When its clean-up began."]
     ended_us: Annotated[int | None, "When it ended."]
     end_reason: Annotated[str | None, "How it ended."]

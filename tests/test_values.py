@@ -590,6 +590,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
     "ollama-reload-each-request-parallel": [
         ("SELECT count(*) FROM load", [(1,)]),
         ("SELECT seconds_s FROM scheduler_decided WHERE what = 'wait'", [(600.0,)]),
+        ("SELECT round(loading_s, 2) FROM loads", [(9.65,)]),  # by times without a zone: 10:00:50.451 to 10:01:00.101
     ],
     # Pasted beside a program's lines, without the kernel's stamp: read, and linked to nothing.
     "kernel-xid31-llama-bench": [

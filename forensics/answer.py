@@ -172,7 +172,7 @@ def answer_table(ask: Ask, answer: Answer, console: Console) -> None:
         console.print(Text("Next  ", style="bold") + shown(answer.next))
     if read := coverage_line(ask.coverage()):
         console.print()
-        console.print(shown(f"Coverage  {read}", "dim"))
+        console.print(shown(f"Read  {read}", "dim"))
 
 
 def answer_markdown(ask: Ask, answer: Answer) -> str:
@@ -200,5 +200,5 @@ def answer_markdown(ask: Ask, answer: Answer) -> str:
     if answer.next:
         parts.append(f"**Next** {for_markdown(answer.next)}")
     if read := coverage_line(ask.coverage()):
-        parts.append(f"**Coverage** {for_markdown(read)}")
+        parts.append(f"**Read** {for_markdown(read)}")
     return "\n\n".join(parts) + "\n"

@@ -7,6 +7,7 @@ calibration). docs/patterns.md explains every key.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import math
@@ -629,7 +630,8 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         raise CatalogueError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(PATTERN_KEYS))}")
     event_name = raw.get("event", "MarkerSeen")
     if event_name not in EVENTS:
-        raise CatalogueError(f"{where}: unknown event {event_name!r}; known: {', '.join(sorted(EVENTS))}")
+        meant = "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(event_name, EVENTS, 1))
+        raise CatalogueError(f"{where}: unknown event {event_name!r}{meant}; known: {', '.join(sorted(EVENTS))}")
     event = EVENTS[event_name]
     fields_of = event_fields(event)
     if not raw.get("contains"):

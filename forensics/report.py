@@ -121,7 +121,7 @@ class Painter:
             yield from self.dim(f"--evidence prints the lines behind {shown.legend[0].alias}, …", 6)
         if shown.coverage:
             yield Text()
-            yield from (Text(line.plain, "dim") for line in self.hanging("Coverage  ", shown.coverage, 10, 10))
+            yield from (Text(line.plain, "dim") for line in self.hanging("Read  ", shown.coverage, 6, 6))
 
     # -- words ----------------------------------------------------------------------------------------------------
 

@@ -41,9 +41,18 @@ PLAIN = "a line without anything of note, which is long enough to count\n"
         (READ + UNREAD, "44 % of lines, 47 % of bytes; size or device unread: 5 (query losses)"),
         (READ * 300 + PLAIN, "99 % of lines, 99 % of bytes; no size or device left unread"),
         (READ + PLAIN * 3000, "<1 % of lines, <1 % of bytes; no size or device left unread"),
-        (PLAIN, "0 % of lines, 0 % of bytes; no size or device left unread"),
+        (PLAIN, "nothing: no line of 1 is of a program that is known"),
+        (PLAIN + UNREAD, "nothing: no line of 6 is of a program that is known"),
     ],
-    ids=["all of it", "not all", "sizes and devices unread", "never 100 if one is not", "never 0 if one is", "nothing"],
+    ids=[
+        "all of it",
+        "not all",
+        "sizes and devices unread",
+        "never 100 if one is not",
+        "never 0 if one is",
+        "nothing",
+        "another program's",
+    ],
 )
 def test_one_line_says_how_much_was_read_and_whether_a_size_or_a_device_was_not(
     tmp_path: Path, text: str, line: str
@@ -56,9 +65,9 @@ def test_each_answer_ends_with_it_in_each_format(tmp_path: Path, name: str) -> N
     ask = Ask(case(tmp_path, server=READ + UNREAD))
     answer = QUESTIONS[name][0](ask)
     line = "44 % of lines, 47 % of bytes; size or device unread: 5 (query losses)"
-    assert screen(ask, answer).rstrip().endswith(f"Coverage  {line}")
-    assert answer_markdown(ask, answer).rstrip().endswith(f"**Coverage** {line}")
-    assert f"Coverage: {line}" in render_answer_html(answer, coverage_line(ask.coverage()))
+    assert screen(ask, answer).rstrip().endswith(f"Read  {line}")
+    assert answer_markdown(ask, answer).rstrip().endswith(f"**Read** {line}")
+    assert f"Read: {line}" in render_answer_html(answer, coverage_line(ask.coverage()))
     assert json.loads(answer_json(ask, answer))["coverage"] == {
         "lines": 9,
         "read_lines": 4,
@@ -91,7 +100,15 @@ def test_each_answer_ends_with_it_in_each_format(tmp_path: Path, name: str) -> N
                 "example": "0.02.640.000 I my_graph: runs on CUDA0",
             },
         ],
+        "unknown": {"sources": 0, "lines": 0},
     }
+
+
+def test_a_text_of_no_known_program_beside_a_log_is_counted_apart(tmp_path: Path) -> None:
+    found = coverage([case(tmp_path, server=READ, notes="the card has 24 GiB\nand CUDA0 is the first\n")])
+    assert found is not None
+    assert (found["lines"], found["unread"], found["unknown"]) == (4, [], {"sources": 1, "lines": 2})
+    assert coverage_line(found) == "100 % of lines, 100 % of bytes; no size or device left unread"
 
 
 @pytest.mark.parametrize("form", ["table", "md", "json", "html"])

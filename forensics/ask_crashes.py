@@ -178,6 +178,7 @@ def _failure(ask: Ask, row: Row) -> dict[str, Any]:
             }
             for one in host
         ],
+        "also_told": _also_told(ask, row, [one["line_id"] for one in host]),
         "candidates": [
             {
                 **{key: one[key] for key in ("class", "about", "separates", "source")},
@@ -202,6 +203,35 @@ def _failure(ask: Ask, row: Row) -> dict[str, Any]:
         }
     found["findings"] = _findings(found) if found["outcome"] != "survived" else []
     return found
+
+
+def _also_told(ask: Ask, row: Row, host: Sequence[str]) -> list[dict[str, Any]]:
+    """What others say of the same failure: a supervisor that its child ended, a proxy that a client got no answer."""
+    known = {*(row["lines"] or "").split(), *host}
+    told = ask.rows(
+        """
+        SELECT record.role, record.program, record.line_id, line.text, request.status, request.method, request.path
+        FROM failure_records AS record
+        JOIN line USING (line_id)
+        LEFT JOIN request_served AS request USING (line_id)
+        WHERE record.load_id = ? AND record.failure = ? AND record.role IN ('end', 'answer')
+        ORDER BY record.ordinal
+        """,
+        [row["load_id"], row["failure"]],
+    )
+    return [
+        {
+            "role": one["role"],
+            "program": one["program"],
+            "scope": "inferred" if one["role"] == "answer" else "exact",
+            "says": one["text"]
+            if one["role"] == "end"
+            else " ".join(str(part) for part in (one["status"], one["method"], one["path"]) if part is not None),
+            "evidence": [one["line_id"]],
+        }
+        for one in told
+        if one["line_id"] not in known
+    ]
 
 
 def _oom(ask: Ask, row: Row) -> dict[str, Any] | None:
@@ -316,7 +346,7 @@ def _finding(claim: str, state: str, lines: Sequence[str]) -> dict[str, Any]:
 
 def _cited(one: Mapping[str, Any]) -> list[str]:
     lines = [*([one["root"]] if one["root"] else []), *one["evidence"]]
-    for entry in (*one["requests"], *one["host"], *([one["next_load"]] if one["next_load"] else [])):
+    for entry in (*one["requests"], *one["host"], *one["also_told"], *([one["next_load"]] if one["next_load"] else [])):
         lines += entry["evidence"]
     return [*lines, *one["last_lines"]]
 
@@ -578,6 +608,9 @@ def _details(one: Row) -> list[tuple[str, str]]:
     for entry in one["followed"]:
         times = f" ×{entry['count']}" if entry["count"] > 1 else ""
         rows.append((entry["rank"], f"{(entry['message'] or '')[:100]}{times}"))
+    for entry in one["also_told"]:
+        inferred = ", inferred" if entry["scope"] == "inferred" else ""
+        rows.append((entry["role"], f"{entry['says'][:100]} ({entry['program']}{inferred})"))
     for entry in one["candidates"]:
         rows.append(("candidate", f"{entry['about']} ({entry['source']})"))
         rows.append(("told by", entry["separates"]))

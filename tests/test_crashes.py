@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from asking import screen
 from opened import journal, opened
 
 from forensics.answer import Answer, Ask
@@ -379,6 +380,15 @@ def test_a_childs_crash_its_supervisors_word_and_the_clients_answer_are_one_fail
         ("llama-swap", "end", 1),
         ("llama-swap", "answer", 1),
     ]
+    ask = Ask(connection)
+    answer = crashes(ask)
+    (failure,) = answer.document["failures"]
+    assert [(one["role"], one["scope"], one["says"]) for one in failure["also_told"]] == [
+        ("end", "exact", "[WARN] <prod> upstream process exited unexpectedly"),
+        ("answer", "inferred", "502 POST /v1/chat/completions"),
+    ]
+    assert {line for one in failure["also_told"] for line in one["evidence"]} <= set(answer.cited)
+    assert "answer       502 POST /v1/chat/completions (llama-swap, inferred)" in screen(ask, answer)
 
 
 def test_an_answer_is_of_no_failure_while_another_load_of_the_supervisor_is_alive(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .coverage import coverage, coverage_line
 from .explain import evidence as evidence_of
 from .report_json import render_json
 from .safe import for_markdown, for_terminal, visible
@@ -65,12 +66,18 @@ class Ask:
     unit: str | None = None
     evidence: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
+    cases: Sequence[duckdb.DuckDBPyConnection] | None = None
+    """Cases whose logs the answer rests on, where that is not this one alone."""
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Rows of a query as dicts."""
         cursor = self.connection.execute(sql, list(parameters))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def coverage(self) -> dict[str, Any] | None:
+        """What became of the lines of the logs; None if there are none."""
+        return coverage((self.connection,) if self.cases is None else self.cases)
 
     @property
     def window(self) -> Window | None:
@@ -119,7 +126,8 @@ def _evidence(ask: Ask, answer: Answer) -> dict[str, Any]:
 
 def answer_json(ask: Ask, answer: Answer) -> str:
     """The document with its evidence, as JSON text: the same bytes on every run."""
-    return render_json({**answer.document, "evidence": _evidence(ask, answer), "next": answer.next})
+    more = {"coverage": ask.coverage(), "evidence": _evidence(ask, answer), "next": answer.next}
+    return render_json({**answer.document, **more})
 
 
 def answer_table(ask: Ask, answer: Answer, console: Console) -> None:
@@ -162,6 +170,9 @@ def answer_table(ask: Ask, answer: Answer, console: Console) -> None:
     if answer.next:
         console.print()
         console.print(Text("Next  ", style="bold") + shown(answer.next))
+    if read := coverage_line(ask.coverage()):
+        console.print()
+        console.print(shown(f"Read  {read}", "dim"))
 
 
 def answer_markdown(ask: Ask, answer: Answer) -> str:
@@ -188,4 +199,6 @@ def answer_markdown(ask: Ask, answer: Answer) -> str:
         )
     if answer.next:
         parts.append(f"**Next** {for_markdown(answer.next)}")
+    if read := coverage_line(ask.coverage()):
+        parts.append(f"**Read** {for_markdown(read)}")
     return "\n\n".join(parts) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from . import __version__
 from .catalogue import Catalogue
 from .errors import FaultError
 from .invariants import faults, measurement_breaks, ownership_breaks
+from .line import between_us
 from .lives import content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import (
@@ -36,6 +37,7 @@ from .spool import Spool
 from .tables import line_id, line_tables
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
+from .unread import grouped, masked
 
 __all__ = ["Evidence", "hold", "read_evidence", "store"]
 
@@ -227,12 +229,14 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         for problems in (*(source.problems for source in evidence.sources), evidence.problems)
         for problem in problems
     ]
+    templates = _templates(evidence)
     for name, counts in evidence.counts.items():
         rows["scan_count"].append(
             {
                 "source_id": name,
                 "records": counts.records,
                 "size_bytes": counts.bytes,
+                "read_bytes": counts.read_bytes,
                 "hit": counts.hit,
                 "read": counts.read,
                 "missed": counts.missed,
@@ -255,7 +259,8 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "length": one.length,
                 "what": one.what,
                 **_component(one, counts),
-                "template": re.sub(r"\d+", "#", one.text),
+                "template": templates.get(masked(one.text), masked(one.text)),
+                "more": one.more,
                 "text": one.text,
             }
             for one in counts.unread
@@ -272,6 +277,16 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
     _telemetry_rows(rows, evidence)
     _capture_rows(rows, evidence)
     return rows
+
+
+def _templates(evidence: Evidence) -> dict[str, str]:
+    """The template of each wording with an amount or a device that no pattern reads; token counts are only masked."""
+    lines: Counter[str] = Counter()
+    for counts in evidence.counts.values():
+        for one in counts.unread:
+            if one.what != "tokens":
+                lines[masked(one.text)] += 1 + one.more
+    return grouped(lines)
 
 
 def _component(unread: Unread, counts: ScanCounts) -> dict[str, str | None]:
@@ -332,6 +347,7 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                     "label": load.label or load.names.get("name"),
                     "begun_us": load.begun.time_us,
                     "ready_us": load.ready.time_us if load.ready else None,
+                    "clocked_us": None if load.implied or load.ready is None else between_us(load.begun, load.ready),
                     "closing_us": load.closing.time_us if load.closing else None,
                     "ended_us": load.ended.time_us if load.ended else None,
                     "end_reason": load.end_reason,

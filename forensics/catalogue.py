@@ -7,6 +7,7 @@ calibration). docs/patterns.md explains every key.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import math
@@ -227,6 +228,7 @@ class Pattern:
     possible_in: frozenset[str]
     believed_in: frozenset[str]
     unprefixed: bool
+    pasted: bool
     since: str | None
     until: str | None
     role: str
@@ -613,8 +615,8 @@ def _envelope(file: str, raw: Mapping[str, Any]) -> Envelope:
 
 
 PATTERN_KEYS = frozenset(
-    "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed sample "
-    "never role bulk note places sum".split()
+    "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed pasted "
+    "sample never role bulk note places sum".split()
 )
 ALLOCATING = frozenset({"item"})
 
@@ -628,7 +630,8 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         raise CatalogueError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(PATTERN_KEYS))}")
     event_name = raw.get("event", "MarkerSeen")
     if event_name not in EVENTS:
-        raise CatalogueError(f"{where}: unknown event {event_name!r}; known: {', '.join(sorted(EVENTS))}")
+        meant = "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(event_name, EVENTS, 1))
+        raise CatalogueError(f"{where}: unknown event {event_name!r}{meant}; known: {', '.join(sorted(EVENTS))}")
     event = EVENTS[event_name]
     fields_of = event_fields(event)
     if not raw.get("contains"):
@@ -684,6 +687,8 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
     head, closes, again, hints, denies = (
         _of_carrier(where, effects, key, bounded) for key in ("head", "close", "again", "hint", "plain")
     )
+    if raw.get("pasted") and effects:
+        raise CatalogueError(f"{where}: a pasted line may be anybody's, so that it has no effect: take one of them out")
     if "item" in effects and not raw.get("regex", "").replace("(?x)", "").lstrip().startswith("^"):
         raise CatalogueError(f"{where}: an allocation must be anchored with ^ at the start of the message")
     samples = tuple(raw.get("sample", ()))
@@ -719,6 +724,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         possible_in=frozenset(raw.get("possible_in", ())),
         believed_in=frozenset(raw.get("believed_in", ("allocate",) if "item" in effects else ())),
         unprefixed=bool(raw.get("unprefixed", False)),
+        pasted=bool(raw.get("pasted", False)),
         since=raw.get("since"),
         until=raw.get("until"),
         role=raw.get("role", "child"),

@@ -221,7 +221,8 @@ def diff_loads(
     else:
         opened = [open_evidence([side], None, tz=tz, patterns=patterns, quiet=quiet) for side in (before, after)]
         sides = [(one.connection, pick(one.connection, None)) for one in opened]
-    print_answer(Ask(sides[0][0], evidence=evidence), diff(sides[0], sides[1], opened[0].catalogue, at), output)
+    ask = Ask(sides[0][0], evidence=evidence, cases=tuple(one.connection for one in opened))
+    print_answer(ask, diff(sides[0], sides[1], opened[0].catalogue, at), output)
 
 
 cmd_case.register(app)

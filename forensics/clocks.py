@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Judged", "Tick", "elapsed_us", "judge", "judge_columns", "out_of_order", "wall_us"]
+__all__ = ["Judged", "Tick", "elapsed_us", "judge", "judge_columns", "local_us", "out_of_order", "wall_us"]
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -39,6 +39,15 @@ def wall_us(text: str) -> int | None:
     except ValueError:
         return None
     return None if moment.tzinfo is None else (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def local_us(text: str) -> int | None:
+    """µs of a printed date and time without a zone, from a beginning that all such times share; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) if moment.tzinfo is None else None
 
 
 def out_of_order(clocks: Sequence[int]) -> set[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -68,11 +69,13 @@ def samples_command(files: PatternFiles = None, output: Output = TextFormat.TEXT
 
 @formats.command("explain")
 def explain_command(
-    line: Annotated[str, typer.Argument(help="One line of a log, as it is there.")],
+    line: Annotated[str, typer.Argument(help="One line of a log, as it is there; - reads it from standard input.")],
     patterns: Annotated[list[Path] | None, typer.Option("--patterns", help="A pattern file of your own.")] = None,
     output: Output = TextFormat.TEXT,
 ) -> None:
     """Say which patterns a line meets, and how far each gets: exit code 1 if none reads it."""
+    if line == "-":
+        line = sys.stdin.readline()
     catalogue = Catalogue.of(Files.installed([*user_patterns(), *(patterns or ())]))
     attempts = explain_line(catalogue, line.rstrip("\r\n"))
     if output is TextFormat.JSON:

@@ -69,7 +69,7 @@ def verify_command(
     if sources is not None and not sources.is_dir():
         raise UsageError(f"--sources {sources}: no such folder")
     answer = verify(read_report(report), beside=report.parent, folder=sources)
-    print_answer(Ask(duckdb.connect()), answer, output)
+    print_answer(Ask(duckdb.connect(), cases=()), answer, output)
 
 
 def page_of(

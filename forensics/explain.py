@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from .catalogue import Catalogue
+from .coverage import coverage
 from .document import choose_load
 from .errors import FaultError
 from .failures import explain_failure
@@ -100,6 +101,7 @@ def document(
     for load in answers:
         load["verdict"] = verdict(found, load)
     found["next"] = next_step(found, choose_load(found))
+    found["coverage"] = coverage([connection])
     found["evidence"] = evidence(connection, cited)
     return found
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .catalogue import Matched, Pattern, Prefix
-from .clocks import elapsed_us
+from .clocks import elapsed_us, local_us
 from .records.block import Stream
 
-__all__ = ["Line", "Twin"]
+__all__ = ["Line", "Twin", "between_us"]
 
 UNREAD = -1
 """A clock that nobody has asked for yet."""
@@ -53,3 +53,14 @@ class Line:
     def pattern(self) -> Pattern:
         """The pattern that read it."""
         return self.matched.pattern
+
+
+def between_us(first: Line, last: Line) -> int | None:
+    """µs from one line to a later one of the same writer, by the clock that it prints; None if that does not tell."""
+    if first.source != last.source or first.stream != last.stream or first.prefix.tag != last.prefix.tag:
+        return None
+    begun, ended = (
+        one.clock_us if one.clock_us is not None or not one.prefix.clock else local_us(one.prefix.clock[0])
+        for one in (first, last)
+    )
+    return ended - begun if begun is not None and ended is not None and ended >= begun else None

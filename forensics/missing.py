@@ -45,7 +45,9 @@ def whats_missing(
         }
         for program, component, lines, version, newest in drifted
     )
-    unread = connection.execute("SELECT count(*), any_value(text) FROM unread WHERE what = 'size'").fetchone()
+    unread = connection.execute(
+        "SELECT sum(lines)::BIGINT, first(example) FROM unread_templates WHERE what = 'size'"
+    ).fetchone()
     if unread and unread[0]:
         found.append(
             {

@@ -17,7 +17,10 @@ from .regexes import PATIENCE_S
 __all__ = ["Attempt", "Fault", "explain_line", "lint", "run_samples"]
 
 NEARLY = 0.75
-"""Share of a literal that a line must hold in one piece to have nearly the literal."""
+"""Share of a literal that a line must hold, close together, to have nearly the literal."""
+
+CRUMB = 3
+"""Characters that a piece of a literal has at least; shorter ones are in every line."""
 
 
 REMEDY = "let what repeats be possessive (++), or leave one way only to read a text"
@@ -159,11 +162,15 @@ def explain_line(catalogue: Catalogue, line: str) -> list[Attempt]:
 
 
 def _nearly(literal: str, line: str) -> str | None:
-    """The piece of a literal that a line has, if that is most of it."""
-    piece = difflib.SequenceMatcher(None, literal, line, autojunk=False).find_longest_match()
-    if piece.size < max(4, NEARLY * len(literal)):
+    """The pieces of a literal that a line has in one place, if they are most of it."""
+    blocks = difflib.SequenceMatcher(None, literal, line, autojunk=False).get_matching_blocks()
+    pieces = [one for one in blocks if one.size >= CRUMB]
+    if not pieces or sum(one.size for one in pieces) < max(4, NEARLY * len(literal)):
         return None
-    return f"only “{literal[piece.a : piece.a + piece.size]}” is there"
+    if pieces[-1].b + pieces[-1].size - pieces[0].b > len(literal) + CRUMB:
+        return None
+    told = " and ".join(f"“{literal[one.a : one.a + one.size]}”" for one in pieces)
+    return f"only {told} {'is' if len(pieces) == 1 else 'are'} there"
 
 
 def _attempt(program: Program, pattern: Pattern, line: str, literal_is: str, prefix: Any) -> Attempt:

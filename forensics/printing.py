@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from .answer import Answer, Ask, answer_json, answer_markdown, answer_table
+from .coverage import coverage_line
 from .errors import UsageError
 from .opened import parse_time
 from .report_html import render_answer_html
@@ -62,7 +63,7 @@ def print_answer(ask: Ask, answer: Answer, output: Format) -> None:
     elif output is Format.MD:
         typer.echo(answer_markdown(ask, answer))
     elif output is Format.HTML:
-        typer.echo(render_answer_html(answer), nl=False)
+        typer.echo(render_answer_html(answer, coverage_line(ask.coverage())), nl=False)
     else:
         answer_table(ask, answer, Console(highlight=False))
     raise typer.Exit(answer.code)

@@ -158,11 +158,14 @@ class Answers:
         return self._documents[key]
 
     def screen(self, question: str) -> str:
-        """What a question's command prints, 100 columns wide and without colour."""
+        """What a question's command prints, 100 columns wide and without colour.
+
+        Less its last line: how much of a log is read changes with each pattern, and what is not read is in `losses`.
+        """
         console = Console(file=io.StringIO(), width=WIDTH, color_system=None, highlight=False, legacy_windows=False)
         with console.capture() as captured:
             if question == EXPLAIN:
-                render_table(self.document("last"), console)
+                render_table({**self.document("last"), "coverage": None}, console)
             else:
                 ask = self._ask()
                 answer_table(ask, QUESTIONS[question][0](ask), console)
@@ -176,7 +179,8 @@ class Answers:
 
     def _ask(self) -> Ask:
         around = None if self.case.around is None else _time_us(self.case.around, self.case)
-        return Ask(self.connection, loads=chosen_loads(self.connection, wanted=self.case.load), around_us=around)
+        chosen = chosen_loads(self.connection, wanted=self.case.load)
+        return Ask(self.connection, loads=chosen, around_us=around, cases=())
 
     def rows(self, view: str) -> tuple[list[str], list[tuple[tuple[str, ...], str | None]]]:
         """Columns and rows of a question, as kept: loads by number, without ids; and a line behind each row."""

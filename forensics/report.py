@@ -120,6 +120,9 @@ class Painter:
         yield from self.hanging("Next  ", shown.next_step, 6, 6)
         if shown.legend and not evidence:
             yield from self.dim(f"--evidence prints the lines behind {shown.legend[0].alias}, …", 6)
+        if shown.coverage:
+            yield Text()
+            yield from (Text(line.plain, "dim") for line in self.hanging("Read  ", shown.coverage, 6, 6))
 
     # -- words ----------------------------------------------------------------------------------------------------
 

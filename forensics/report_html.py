@@ -142,10 +142,10 @@ def render_html(
     )
 
 
-def render_answer_html(answer: Answer) -> str:
-    """The page of an answer to any other question."""
+def render_answer_html(answer: Answer, coverage: str = "") -> str:
+    """The page of an answer to any other question, and how much of the logs it rests on."""
     name = label(answer.document, "schema").removeprefix("forensics.").partition("/")[0]
-    return _page("answer.html.jinja", title=answer.verdict, name=name, answer=answer)
+    return _page("answer.html.jinja", title=answer.verdict, name=name, answer=answer, coverage=coverage)
 
 
 # -- loads and cards --------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ def render_markdown(document: Document, *, load: str | None = None) -> str:
     blocks.append(_entries("Missing", shown.missing))
     blocks.append(_other_loads(shown.other_loads))
     blocks.append(f"**Next:** {for_markdown(shown.next_step)}")
+    blocks.append(f"**Read:** {for_markdown(shown.coverage)}" if shown.coverage else "")
     if shown.legend:
         blocks += ["**Evidence**", for_markdown_block(_legend(shown.legend))]
     return "\n\n".join(filter(None, blocks)) + "\n"

@@ -145,6 +145,7 @@ class LoadRow(Row):
     label: Annotated[str | None, "What its supervisor calls it."]
     begun_us: Annotated[int | None, "When it began."]
     ready_us: Annotated[int | None, "When it got ready."]
+    clocked_us: Annotated[int | None, "From begin to ready by the clock of the writer of both lines, if it has one."]
     closing_us: Annotated[int | None, "When its clean-up began."]
     ended_us: Annotated[int | None, "When it ended."]
     end_reason: Annotated[str | None, "How it ended."]
@@ -308,7 +309,8 @@ class UnreadRow(Row):
     what: Annotated[str, "size, device or tokens: what it carries; the last was looked for in a sample only."]
     program: Annotated[str | None, "Program whose component the line names, if the catalogue knows one."]
     component: Annotated[str | None, "That component: the line is a wording of it that is not known."]
-    template: Annotated[str, "The line with its digits masked."]
+    template: Annotated[str, "Its wording: the line with its digits masked, and what differs in lines like it."]
+    more: Annotated[int, "Later lines, the same but for digits, that are counted here and not kept."]
     text: Annotated[str, "Beginning of the line."]
 
 
@@ -319,7 +321,8 @@ class CountRow(Row):
     table: ClassVar[str] = "scan_count"
     source_id: Annotated[str, "Source."]
     records: Annotated[int, "Records."]
-    size_bytes: Annotated[int, "Bytes scanned."]
+    size_bytes: Annotated[int, "Bytes of their messages."]
+    read_bytes: Annotated[int, "Of those, in records that a pattern read."]
     hit: Annotated[int, "Records with a literal: read + missed."]
     read: Annotated[int, "Records that a pattern read."]
     missed: Annotated[int, "Records that none read."]
@@ -330,7 +333,7 @@ class CountRow(Row):
     sampled: Annotated[int, "Records looked at for token counts."]
     tokens: Annotated[int, "Of those, with a token count."]
     tokens_read: Annotated[int, "Of those, read."]
-    unread_dropped: Annotated[int, "Unread records with an amount that are counted and not kept."]
+    unread_dropped: Annotated[int, "Unread records with an amount or a device of wordings of which none is kept."]
     carried: Annotated[int, "Records inside a foreign text."]
 
 

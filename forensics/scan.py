@@ -26,6 +26,7 @@ from .engines import best_engine
 from .line import Line, Twin
 from .records.block import NO_TIME, Block, Integers, Stream
 from .regexes import Regex
+from .unread import WORDINGS, masked
 
 __all__ = ["Found", "Line", "ScanCounts", "Scanner", "Twin", "Unread"]
 
@@ -62,17 +63,21 @@ class Unread:
     what: str = "size"
     components: tuple[tuple[str, str], ...] = ()
     """Programs that have such a component, and the component: the line may be a new wording of it."""
+    more: int = 0
+    """Later records that are the same but for their digits, and are counted here only."""
 
 
 @dataclass
 class ScanCounts:
     """What became of the records of a source: hit = read + unread hits; sized lines are counted apart.
 
-    Placed lines name a device and no size; lines with a token count are those among the sampled records.
+    Placed lines name a device and no size; lines with a token count are those among the sampled records. Bytes are
+    those of messages, without what a collector wraps them in.
     """
 
     records: int = 0
     bytes: int = 0
+    read_bytes: int = 0
     hit: int = 0
     read: int = 0
     missed: int = 0
@@ -87,6 +92,8 @@ class ScanCounts:
     carried: int = 0
     unread: list[Unread] = field(default_factory=list)
     unread_dropped: int = 0
+    wordings: dict[tuple[str, str], Unread] = field(default_factory=dict)
+    """The first unread record of each wording, by what it carries and its masked text."""
 
 
 class Found(NamedTuple):
@@ -318,7 +325,7 @@ class Scanner:
 
     Args:
         catalogue: Programs and patterns.
-        keep_unread: How many unread sized lines to keep as examples; the rest is counted.
+        keep_unread: How many unread lines of a source to keep; of more, those of a new wording. The rest is counted.
     """
 
     def __init__(self, catalogue: Catalogue, keep_unread: int = 2000) -> None:
@@ -411,13 +418,14 @@ class Scanner:
             if steps and record not in apart:
                 text = clean(data[start:end])
                 if plain.take(record, stream, text, steps):
-                    self._count(literals, text, counts, 1)
+                    self._count(literals, text, end - start, counts, 1)
                     continue
             lines += self._read(block, record, literals, carried, counts)
         refused = plain.refused()
         for record in refused:  # a text is no value of its field: whatever else reads the record
             literals = self._named[int(hits.keys[np.searchsorted(hits.records, record)])]
-            self._count(literals, clean(block.message(record)), counts, -1)
+            message = block.message(record)
+            self._count(literals, clean(message), len(message), counts, -1)
             lines += self._read(block, record, literals, carried, counts)
         if refused:
             lines.sort(key=lambda line: line.record)
@@ -427,10 +435,11 @@ class Scanner:
         self._look_for_tokens(block, read, carried, counts)
         return Found(lines, plain.rows())
 
-    def _count(self, literals: frozenset[int], text: str, counts: ScanCounts, one: int) -> None:
+    def _count(self, literals: frozenset[int], text: str, length: int, counts: ScanCounts, one: int) -> None:
         """Count a record that a pattern reads, or take it back."""
         counts.hit += one
         counts.read += one
+        counts.read_bytes += one * length
         if not self._size_ids.isdisjoint(literals) and carries_size(text):
             counts.sized += one
             counts.sized_read += one
@@ -442,7 +451,7 @@ class Scanner:
         """The records that hold literals, each with the number of its set of literals."""
         counts = self.counts.setdefault(block.source.name, ScanCounts())
         counts.records += len(block)
-        counts.bytes += len(block.data)
+        counts.bytes += int((block.ends - block.starts).sum())
         positions, literals = self.engine.hits(block.data)
         if not len(positions) and not self._carriers:
             return None
@@ -484,7 +493,7 @@ class Scanner:
         for _, pattern, program in sorted(
             {one for number in self._named[key] for one in self._patterns[number]}, key=lambda one: one[0]
         ):
-            if _may_write(program, stream):
+            if _may_read(pattern, program, stream):
                 step = tried.setdefault(program.name, _Step.of(program))
                 number = self._plain.get(id(pattern), -1)
                 step.patterns.append((_bound(pattern.regex), pattern, number))
@@ -519,7 +528,7 @@ class Scanner:
         read = False
         taken: set[str] = set()
         for _, pattern, program in candidates:
-            if program.name in taken or not _may_write(program, stream):
+            if program.name in taken or not _may_read(pattern, program, stream):
                 continue
             if program.name not in prefixes:
                 prefixes[program.name] = program.grammar.split(text)
@@ -552,6 +561,7 @@ class Scanner:
         counts.carried += record in carried
         if read:
             counts.read += 1
+            counts.read_bytes += int(block.ends[record] - block.starts[record])
             counts.sized_read += sized
             counts.placed_read += placed
         else:
@@ -587,8 +597,14 @@ class Scanner:
         return tuple(found)
 
     def _keep_unread(self, block: Block, record: int, text: str, stream: Stream, counts: ScanCounts, what: str) -> None:
-        if len(counts.unread) >= self.keep_unread:
-            counts.unread_dropped += what == "size"
+        kept = len(counts.unread)
+        wording = what, masked(text[:EXCERPT])
+        first = counts.wordings.get(wording)
+        if first is not None and kept >= self.keep_unread:
+            first.more += 1
+            return
+        if kept >= self.keep_unread + WORDINGS:
+            counts.unread_dropped += what != "tokens"
             return
         counts.unread.append(
             Unread(
@@ -601,6 +617,8 @@ class Scanner:
                 components=self._components(text, stream),
             )
         )
+        if first is None:
+            counts.wordings[wording] = counts.unread[-1]
 
 
 def carries_size(text: str) -> bool:
@@ -617,6 +635,11 @@ def carries_size(text: str) -> bool:
     ):
         return True
     return any(text[: unit.start()].rstrip().rstrip(".,")[-1:].isdecimal() for unit in UNIT.finditer(text))
+
+
+def _may_read(pattern: Pattern, program: Program, stream: Stream) -> bool:
+    """Whether a pattern is tried on a line of this stream: a pasted one's writer may be unknown, never another."""
+    return _may_write(program, stream) or (pattern.pasted and stream == Stream(stream.source))
 
 
 def _may_write(program: Program, stream: Stream) -> bool:

@@ -24,6 +24,7 @@ from forensics.card_view import (
     signed_span,
     together,
 )
+from forensics.coverage import coverage_line
 from forensics.document import (
     Document,
     bounds,
@@ -94,6 +95,8 @@ class View:
     other_loads: tuple[OtherLoad, ...]
     next_step: str
     legend: tuple[Cited, ...]
+    coverage: str
+    """How much of the logs was read; empty if there are none."""
 
 
 def view(document: Document, asked: str | None = None, aliases: Aliases | None = None) -> View:
@@ -141,6 +144,7 @@ def view(document: Document, asked: str | None = None, aliases: Aliases | None =
         ),
         next_step=advice,
         legend=aliases.legend(),
+        coverage=coverage_line(mapping(document, "coverage")),
     )
 
 

@@ -22,8 +22,7 @@ SELECT
     coalesce(sum(sized), 0)::BIGINT AS sized,
     coalesce(sum(sized_read), 0)::BIGINT AS sized_read,
     (sum(sized_read) / nullif(sum(sized), 0))::DOUBLE AS sized_ratio,
-    ((SELECT sum(length) FROM (SELECT DISTINCT source_id, "offset", length FROM line)) / nullif(sum(size_bytes), 0))::DOUBLE
-        AS byte_ratio,
+    (sum(read_bytes) / nullif(sum(size_bytes), 0))::DOUBLE AS byte_ratio,
     coalesce(sum(placed), 0)::BIGINT AS placed,
     coalesce(sum(placed_read), 0)::BIGINT AS placed_read,
     coalesce(sum(sampled), 0)::BIGINT AS sampled,

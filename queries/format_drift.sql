@@ -17,7 +17,7 @@ WITH versions AS (
 SELECT
     unread.program,
     unread.component,
-    count(*) AS lines,
+    sum(1 + unread.more)::BIGINT AS lines,
     any_value(versions.version) AS version,
     any_value(about.value) AS newest,
     arg_min(unread.line_id, (unread.source_id, unread."offset")) AS line_id,

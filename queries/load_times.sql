@@ -4,7 +4,7 @@
 --
 -- load_id    VARCHAR  The load.
 -- loading_s  DOUBLE   Seconds.
--- basis      VARCHAR  times: from the times of two lines; printed: as the log says.
+-- basis      VARCHAR  times: from the times or the writer's own clock in two lines; printed: as the log says.
 WITH starts AS (
     SELECT load.load_id, process_domain.domain, line.ordinal, ready.ordinal AS ready_ordinal
     FROM load
@@ -27,9 +27,9 @@ printed AS (
 )
 SELECT
     load.load_id,
-    coalesce((load.ready_us - load.begun_us) / 1e6, printed.seconds_s) AS loading_s,
-    CASE WHEN load.ready_us - load.begun_us IS NOT NULL THEN 'times' ELSE 'printed' END AS basis
+    coalesce((load.ready_us - load.begun_us) / 1e6, load.clocked_us / 1e6, printed.seconds_s) AS loading_s,
+    CASE WHEN coalesce(load.ready_us - load.begun_us, load.clocked_us) IS NOT NULL THEN 'times' ELSE 'printed' END AS basis
 FROM load
 LEFT JOIN printed USING (load_id)
-WHERE load.ready_us - load.begun_us IS NOT NULL OR printed.seconds_s IS NOT NULL
+WHERE coalesce(load.ready_us - load.begun_us, load.clocked_us) IS NOT NULL OR printed.seconds_s IS NOT NULL
 ORDER BY load.load_id

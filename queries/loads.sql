@@ -15,7 +15,7 @@
 -- closing_us  BIGINT   Begin of its clean-up.
 -- ended_us    BIGINT   End.
 -- end_reason  VARCHAR  How it ended; log_ends if the log does not say.
--- loading_s   DOUBLE   Seconds from begin to ready.
+-- loading_s   DOUBLE   Seconds from begin to ready; by its writer's own clock where the log has no wall time.
 -- layers      VARCHAR  Layers offloaded of all, as last printed: a corroboration, no identity.
 -- parts       VARCHAR  Models that its amounts are of, the first first: target, draft, mtp, vision; separated by blanks.
 -- lines       BIGINT   Lines that belong to it.
@@ -54,7 +54,7 @@ SELECT
     load.closing_us,
     load.ended_us,
     load.end_reason,
-    (load.ready_us - load.begun_us) / 1e6 AS loading_s,
+    coalesce(load.ready_us - load.begun_us, load.clocked_us) / 1e6 AS loading_s,
     layers.layers,
     parts.parts,
     coalesce(lines.lines, 0) AS lines

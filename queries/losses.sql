@@ -1,6 +1,7 @@
 -- What the answers do not know: problems of sources, unread sizes and devices, new wordings, orphans and suspects.
 --
--- Worst first. Token counts are looked for in a sample of the records, sizes and devices in all.
+-- Worst first. Token counts are looked for in a sample of the records, sizes and devices in all; the twenty most frequent
+-- wordings of those are told apart, and unread_templates has all.
 --
 -- severity  VARCHAR  error, loss or note.
 -- what      VARCHAR  What is missing or was set aside.
@@ -11,30 +12,33 @@ WITH problems AS (
     SELECT severity, source_id || ': ' || what AS what, count, NULL AS example, nullif(remedy, '') AS remedy
     FROM problem
 ),
-sizes AS (
-    SELECT
-        'loss' AS severity, 'lines with a size that no pattern reads' AS what,
-        count(*) + (SELECT coalesce(sum(unread_dropped), 0) FROM scan_count)::BIGINT AS count,
-        any_value(text) AS example, NULL AS remedy
-    FROM unread
-    WHERE what = 'size'
-    HAVING count(*) > 0
+wordings AS (
+    SELECT what, template, lines, example, row_number() OVER (PARTITION BY what ORDER BY lines DESC, template) AS place
+    FROM unread_templates
+    WHERE what <> 'tokens'
 ),
-devices AS (
+unread_wordings AS (
     SELECT
-        'note' AS severity, 'lines with a device that no pattern reads' AS what, count(*) AS count,
-        any_value(text) AS example, NULL AS remedy
-    FROM unread
-    WHERE what = 'device'
-    HAVING count(*) > 0
+        CASE what WHEN 'size' THEN 'loss' ELSE 'note' END AS severity,
+        'lines with a ' || what || ' that no pattern reads: '
+            || CASE WHEN place <= 20 THEN template ELSE 'of further wordings' END AS what,
+        sum(lines)::BIGINT AS count, arg_min(example, place) AS example, NULL AS remedy
+    FROM wordings
+    GROUP BY ALL
+    UNION ALL
+    SELECT
+        'loss', 'lines with a size or a device that no pattern reads, of wordings too many to keep',
+        sum(unread_dropped)::BIGINT, NULL, NULL
+    FROM scan_count
+    HAVING sum(unread_dropped) > 0
 ),
 tokens AS (
     SELECT
         'note' AS severity,
         'lines with a token count that no pattern reads, of ' || (SELECT sum(sampled) FROM scan_count)
             || ' that were looked at' AS what,
-        count(*) AS count, any_value(text) AS example, NULL AS remedy
-    FROM unread
+        sum(lines)::BIGINT AS count, arg_max(example, (lines, template)) AS example, NULL AS remedy
+    FROM unread_templates
     WHERE what = 'tokens'
     HAVING count(*) > 0
 ),
@@ -66,9 +70,8 @@ suspects AS (
 SELECT severity, what, count, example, remedy
 FROM (
     SELECT * FROM problems
-    UNION ALL SELECT * FROM sizes
+    UNION ALL SELECT * FROM unread_wordings
     UNION ALL SELECT * FROM drift
-    UNION ALL SELECT * FROM devices
     UNION ALL SELECT * FROM tokens
     UNION ALL SELECT * FROM orphans
     UNION ALL SELECT * FROM suspects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.clocks import Tick, elapsed_us, judge, out_of_order
+from forensics.clocks import Tick, elapsed_us, judge, local_us, out_of_order
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,18 @@ def ticks(text: str) -> list[Tick]:
 )
 def test_lives_are_split_where_the_clock_begins_again(text: str, foreign: set[int], shared: bool) -> None:
     assert judge(ticks(text)) == (foreign, shared)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1970-01-01T00:00:01.500", 1_500_000),
+        ("1970-01-01 00:00:02", 2_000_000),
+        ("1970-01-01T00:00:01Z", None),
+        ("09-12 08:00:15", None),
+        ("0.10.182.339", None),
+    ],
+    ids=["with fractions", "with a blank", "with a zone: a moment", "without a year", "no date"],
+)
+def test_a_date_and_time_without_a_zone_tells_how_far_apart_two_lines_are(text: str, found: int | None) -> None:
+    assert local_us(text) == found

@@ -258,3 +258,56 @@ def test_the_example_of_an_image_server_does_what_the_page_says(tmp_path: Path) 
     ]
     ledger = "SELECT device, round(sum(size_bytes) / 1073741824, 2) FROM vram_ledger GROUP BY device ORDER BY device"
     assert connection.execute(ledger).fetchall() == [("cpu", 9.1), ("cuda:2", 6.51)]
+
+
+@pytest.mark.parametrize(
+    ("line", "pattern", "literal_is", "left"),
+    [
+        (
+            "llama_kv_cache:      CUDA0 KV bufer size =  12.00 MiB",
+            "kv_buffer",
+            "only “ KV bu” and “fer size =” are there",
+            "er size =  12.00 MiB",
+        ),
+        ("GPU KV cach size: 212,336 tokens", "pool_tokens", "only “ KV cach” and “ size: ” are there", None),
+    ],
+    ids=["a letter is missing in a word", "at the end of one"],
+)
+def test_a_line_with_a_slip_in_the_literal_is_held_against_the_pattern_that_it_meant(
+    line: str, pattern: str, literal_is: str, left: str | None
+) -> None:
+    first = explain_line(load_catalogue(), line)[0]
+    assert (first.pattern, first.literal_is, first.reads) == (pattern, literal_is, False)
+    assert left is None or first.rest == left
+
+
+def test_a_line_may_come_from_standard_input() -> None:
+    line = "srv  llama_server: model loaded\n"
+    piped = CliRunner().invoke(app, ["formats", "explain", "-"], input=line)
+    assert (piped.exit_code, piped.stdout) == (
+        0,
+        CliRunner().invoke(app, ["formats", "explain", line.rstrip()]).stdout,
+    )
+
+
+def test_a_wrong_name_of_an_event_gets_the_right_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(OWN.replace("BufferAllocated", "BuferAllocated"))
+    with pytest.raises(CatalogueError, match="unknown event 'BuferAllocated'; did you mean BufferAllocated\\?"):
+        load_catalogue([tmp_path / "own.toml"])
+
+
+@pytest.mark.parametrize(
+    ("effect", "message"),
+    [("", None), ('effect.end = { by = "self", reason = "exit" }\n', "a pasted line may be anybody's")],
+    ids=["without an effect", "with one"],
+)
+def test_a_pattern_of_pasted_lines_has_no_effect(tmp_path: Path, effect: str, message: str | None) -> None:
+    text = ADDED.replace('program = "llama.cpp"', 'program = "kernel"').replace(
+        "[[pattern.sample]]", f"pasted = true\n{effect}[[pattern.sample]]"
+    )
+    (tmp_path / "own.toml").write_text(text)
+    if message is None:
+        load_catalogue([tmp_path / "own.toml"])
+    else:
+        with pytest.raises(CatalogueError, match=message):
+            load_catalogue([tmp_path / "own.toml"])

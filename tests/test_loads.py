@@ -29,6 +29,31 @@ def test_a_load_without_wall_time_that_printed_its_ready_line_got_ready(tmp_path
     assert [(one["ready"], one["ready_at"]) for one in answer.document["loads"]] == [(True, None)]
 
 
+READY = "srv  llama_server: model loaded\n"
+ROUTED = """\
+0.10.000.000 I srv          load: spawning server instance with name=a on port 50001
+[50001] 0.00.728.543 I srv    load_model: loading model '/m/a.gguf'
+[50001] 0.10.182.339 I srv  llama_server: model loaded
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        (SERVED, 9.453796),
+        (ROUTED, None),
+        (SERVED.replace("0.10.182.339 I srv  llama_server: model loaded\n", READY), None),
+        ("".join(SERVED.splitlines(keepends=True)[2:]), None),
+    ],
+    ids=["its own clock", "two writers' clocks", "a line without a clock", "its beginning is not in the log"],
+)
+def test_how_long_it_loaded_is_told_by_its_own_clock_where_the_log_has_no_wall_time(
+    tmp_path: Path, text: str, seconds: float | None
+) -> None:
+    (load,) = loads(case(tmp_path, {"server.log": text})).document["loads"]
+    assert load["loading_s"] == seconds
+
+
 def test_a_load_that_printed_none_did_not(tmp_path: Path) -> None:
     answer = loads(case(tmp_path, {"server.log": "".join(SERVED.splitlines(keepends=True)[:3])}))
     assert answer.verdict == "1 load; 0 got ready."

@@ -1,0 +1,43 @@
+"""Servers that print a llama-server's lines as their own: whose they are, and where their amounts stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from casing import case, items, rows
+
+LEMONADE = """\
+2026-08-21 10:00:00.101 [Debug] (ProcessManager) Starting process with filtered output: /opt/llama-server -m /m/a.gguf
+2026-08-21 10:00:00.104 [Info] (ProcessManager) Process started successfully, PID: 4711
+2026-08-21 10:00:00.105 [Info] (Process) srv    load_model: loading model '/m/a.gguf'
+2026-08-21 10:00:01.105 [Info] (Process) load_tensors:   CPU_Mapped model buffer size =   281.81 MiB
+2026-08-21 10:00:01.106 [Info] (Process) load_tensors:        CUDA0 model buffer size =  4914.18 MiB
+2026-08-21 10:00:09.107 [Info] (Process) srv  llama_server: model loaded
+2026-08-21 10:00:09.108 [Info] (WrappedServer) llama-server is ready!
+"""
+KOBOLD = """\
+Welcome to KoboldCpp - Version 1.119
+Loading Text Model: /m/a.gguf
+load_tensors:   CPU_Mapped model buffer size =   281.81 MiB
+load_tensors:        CUDA0 model buffer size =  4914.18 MiB
+Load Text Model OK: True
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "engine"), [(LEMONADE, "lemonade"), (KOBOLD, "koboldcpp")], ids=["Lemonade", "KoboldCpp"]
+)
+def test_what_a_relayed_child_holds_is_its_loads_and_stands_on_the_card(tmp_path: Path, log: str, engine: str) -> None:
+    found = case(tmp_path, server=log)
+    assert rows(found, "SELECT engine, count(*) FROM load GROUP BY engine") == [(engine, 1)]
+    assert items(found) == [(1, "CPU_Mapped", "target", "weights", 281.81), (1, "CUDA0", "target", "weights", 4914.18)]
+    assert rows(found, 'SELECT device, "place" FROM device ORDER BY device') == [
+        ("CPU_Mapped", "host"),
+        ("CUDA0", "card"),
+    ]
+
+
+def test_a_stamp_of_another_kind_before_a_childs_line_is_no_relay(tmp_path: Path) -> None:
+    line = "2026-08-21 10:00:01.106 [Info] (Router) load_tensors:        CUDA0 model buffer size =  4914.18 MiB\n"
+    assert rows(case(tmp_path, server=line), "SELECT count(*) FROM buffer_allocated") == [(0,)]

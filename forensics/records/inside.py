@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, Protocol, cast
 
 from forensics.records.block import Source
-from forensics.records.content import drained, held
+from forensics.records.content import at_least, chain, drained, held
 from forensics.records.options import Options
 
 __all__ = ["CONTAINERS", "Member", "is_markdown", "is_tar", "members"]
@@ -81,26 +81,17 @@ class _Stream(io.RawIOBase):
 
 
 class _Pieces:
-    """Pieces of content as a stream."""
+    """Pieces of content as a stream, as far as `tarfile` asks for one: so many bytes at a time."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._held = b""
+        self._held = memoryview(b"")
 
-    def read(self, size: int = -1, /) -> bytes:
-        parts, count = [self._held], len(self._held)
-        while size < 0 or count < size:
-            piece = next(self._pieces, b"")
-            if not piece:
-                break
-            parts.append(piece)
-            count += len(piece)
-        data = b"".join(parts)
-        if size < 0:
-            self._held = b""
-            return data
-        self._held = data[size:]
-        return data[:size]
+    def read(self, size: int, /) -> bytes:
+        if len(self._held) < size:
+            self._held = memoryview(at_least(chain(bytes(self._held), self._pieces), size))
+        data, self._held = self._held[:size], self._held[size:]
+        return bytes(data)
 
 
 def is_tar(head: bytes) -> bool:

@@ -155,8 +155,6 @@ class Clock:
                     late = wall - moment - quarters * _QUARTER
                     if -1_000_000 <= late <= _LATE:
                         votes[year - relative, quarters] += 1
-        if last is None:
-            return
         if votes:
             (year, quarters), agreeing = votes.most_common(1)[0]
             if agreeing * 2 > votes.total():
@@ -166,7 +164,7 @@ class Clock:
                     self._zone = timezone(timedelta(minutes=15 * quarters))
                     self._zone_from = f"as {agreeing} messages print a time with its zone"
                 return
-        if self._source.modified_us is not None:
+        if last is not None and self._source.modified_us is not None:
             self._year = _latest_year(last, self._source.modified_us) - relative
             self._year_from = "assumed for the first line from the file's modification time"
 

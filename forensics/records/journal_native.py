@@ -315,8 +315,6 @@ class _Reader:
 
     def _classify(self, new: Integers) -> None:
         """Look at DATA objects that were not seen before, by offset / 8."""
-        if not len(new):
-            return
         journal, words = self.journal, self.journal.u64
         header = words[new]
         size = words[new + 1].astype(np.int64)
@@ -523,10 +521,8 @@ class _Reader:
         for damage in self.journal.damage:
             tell("loss", damage.what, _REMEDY, damage.offset, damage.count)
         missing = head.entries - self.found
-        if missing > 0:
-            tell("loss", f"of {head.entries} entries {missing} are gone", _REMEDY, None, missing)
-        elif missing < 0:
-            tell("note", "entries are there that the header does not count yet", "", None, -missing)
+        tell("loss", f"of {head.entries} entries {missing} are gone", _REMEDY, None, max(missing, 0))
+        tell("note", "entries are there that the header does not count yet", "", None, max(-missing, 0))
         if head.state == 1:
             tell("note", "it was being written, or was never closed: later entries are not in it")
         for package in sorted(self.journal.unpacked.missing):

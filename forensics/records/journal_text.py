@@ -107,9 +107,9 @@ def read_journal_text(
                         data[last[0] : last[1]], chunk.base + last[0], chunk.base + last[1], last[2], options.line_bytes
                     )
                     held_stream, last = last[3], None
-                if held is not None:
-                    held.add(b"\n" + data[start + width : end], chunk.base + end)
-                    continue
+                assert held is not None  # the prefix of its message gave the width
+                held.add(b"\n" + data[start + width : end], chunk.base + end)
+                continue
             if last is not None:
                 rows.span(*last)
                 last = None

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
 import sys
 import tarfile
 import zipfile
@@ -226,7 +227,7 @@ def test_folders_links_and_old_fields_in_a_zip(tmp_path: Path) -> None:
         link.external_attr = 0o120777 << 16
         archive.writestr(link, b"/etc/passwd")
         dated = zipfile.ZipInfo("d/one.log")
-        other = (0x7875).to_bytes(2, "little") + (1).to_bytes(2, "little") + b"\1"  # ids of owners, as Info-ZIP adds
+        other = struct.pack("<HHB", 0x7875, 1, 1)  # ids of owners, as Info-ZIP adds
         stamp = (
             (0x5455).to_bytes(2, "little") + (5).to_bytes(2, "little") + b"\1" + (1_796_050_000).to_bytes(4, "little")
         )

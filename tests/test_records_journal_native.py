@@ -406,5 +406,6 @@ def test_what_the_manager_says_is_read_without_its_broken_fields(tmp_path: Path)
     assert whole[0][3] == {"UNIT": "a.service", "EXIT_STATUS": "9"}
     at = content.find(b"EXIT_STATUS=9") - 64
     content[at] = 9  # a kind of object that there is not
-    rows, _ = native(written(tmp_path, content))
-    assert rows[0][3] in (None, {"UNIT": "a.service"})
+    rows, (source,) = native(written(tmp_path, content))
+    assert (rows[0][2].trusted, rows[0][3]) == (False, {"UNIT": "a.service"})
+    assert problems(source) == [("loss", "fields of entries cannot be read", 1)]

@@ -365,7 +365,9 @@ def test_a_card_that_was_sampled_before_the_load_alone_measures_nothing(tmp_path
         gpu=gpus(("11:00:00", 0, CARD, "00000000:06:00.0", 300)),
     )
     assert rows(found, LAST) == []
-    assert rows(found, "SELECT card_id IS NOT NULL, joined_by FROM device") == [(True, "bus order; all cards are visible")]
+    assert rows(found, "SELECT card_id IS NOT NULL, joined_by FROM device") == [
+        (True, "bus order; all cards are visible")
+    ]
 
 
 def test_a_log_without_any_clock_stays_without_times_even_where_one_life_fits(tmp_path: Path) -> None:

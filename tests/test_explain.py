@@ -22,6 +22,12 @@ REFUSED = (
 DENIED = (
     "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 2048.00 MiB on device 0: cudaMalloc failed: out of memory"
 )
+TORCH = (
+    "ERROR 07-24 18:09:01 [core.py:515] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+    "GPU 0 has a total capacity of 79.11 GiB of which 1.12 GiB is free. Including non-PyTorch memory, this process "
+    "has 77.98 GiB memory in use."
+)
+FAILED = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
 EXITING = "srv  llama_server: exiting due to model loading error"
 BUFFERS = """
 srv    load_model: loading model '/srv/models/a.gguf'
@@ -45,6 +51,22 @@ def explained(folder: Path, moment: str = "last", **files: str) -> dict[str, Any
             12.52,
             "needed 21821 MiB; available 12820 MiB; of 24248 MiB on the card; share asked for 0.9",
             id="less free than its share",
+        ),
+        pytest.param(
+            [VLLM, TORCH, TORCH, FAILED],
+            "an allocation was refused",
+            2.0,
+            1.12,
+            "2048.00 MiB refused on 0, 1147 MiB free",
+            id="an allocation, with what was free",
+        ),
+        pytest.param(
+            [LLAMA, "main: couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 8080"],
+            "refused to start: its configuration is not possible",
+            None,
+            None,
+            "ended 0.0 s after its start (failed)",
+            id="no amount at all",
         ),
         pytest.param(
             [LLAMA, DENIED, EXITING],
@@ -162,3 +184,14 @@ def test_a_card_that_no_load_was_measured_on_is_shown_as_it_was_last(tmp_path: P
     assert [(card["gpu_index"], card["used_mib"], card["rest_mib"], card["holders"]) for card in found["cards"]] == [
         (1, 400.0, None, [])
     ]
+
+
+def test_a_load_whose_beginning_is_not_in_the_log_and_one_without_amounts(tmp_path: Path) -> None:
+    late = "\n".join(BUFFERS.strip().splitlines()[1:])
+    connection = opened(tmp_path, server_log=journal(7, 0, late) + journal(8, 60, LLAMA))
+    first, second = (row[0] for row in connection.execute("SELECT load_id FROM load ORDER BY number").fetchall())
+    found = document(connection, CATALOGUE, only=[first])
+    assert [(one["what"], one["because"]) for one in found["missing"] if one.get("load_id") == first][:1] == [
+        ("the beginning of this load", "the log begins in the middle of it")
+    ]
+    assert [one for one in found["set_aside"] if one["load_id"] == second] == []  # it has none to set aside

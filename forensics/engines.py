@@ -38,10 +38,7 @@ class AhoCorasick:
 
     def hits(self, data: bytes) -> tuple[Integers, Integers]:
         """See Engine."""
-        found = self._automaton.find_matches_as_indexes(data, overlapping=True)
-        if not found:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        columns = np.asarray(found, np.int64)
+        columns = np.array(self._automaton.find_matches_as_indexes(data, overlapping=True), np.int64).reshape(-1, 3)
         return columns[:, 1], columns[:, 0]
 
 

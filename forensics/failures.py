@@ -78,7 +78,7 @@ def _what(
     if refused:
         return reasons.get(refused[0]["reason"], refused[0]["message"] or "refused to start")
     if denied:
-        last = [row["message"] for row in roots if row["message"]]
+        last = [row["message"] for row in roots if row["message"] and row["rank"] == "root"]
         return "an allocation was refused" + (f": {last[0]}" if last else "")
     if roots:
         return str(roots[0]["message"])

@@ -44,8 +44,7 @@ def explain_gap(
     size, bound, origin = report
     fits, replay = _replay(connection, answer["load_id"], size, bound)
     answer["self_report"] = {**_amount(size), "bound_bytes": bound, "source": origin, "replay": replay}
-    for line in _replayed_lines(replay):
-        cited.add(line)
+    cited.update(_replayed_lines(replay))
     cards = [device for device in answer["devices"] if device["where"] == "card"]
     unseen = [device["device"] for device in cards if device["measured_bytes"] is None]
     if unseen or not cards:
@@ -141,10 +140,13 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _replayed_lines(replay: Mapping[str, Any] | None) -> Iterable[str]:
-    for status in ("entered", "overwritten", "never_matched", "host") if replay else ():
-        for row in replay[status] if replay else ():
-            yield from row["evidence"]
+def _replayed_lines(replay: Mapping[str, Any] | None) -> list[str]:
+    return [
+        line
+        for status in ("entered", "overwritten", "never_matched", "host")
+        for row in (replay or {}).get(status, ())
+        for line in row["evidence"]
+    ]
 
 
 def _coarse(size: int, bound: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
@@ -173,13 +173,13 @@ def measure(
     seen: set[tuple[str, str, str]] = set()
     for load in loads:
         program = catalogue.program(load.engine)
-        places = [place_of(name, program, load) for name in _names(load, program.devices)]
+        places = [place_of(name, program, load) for name in _names(load)]
         on_cards = sorted({device for place in places if place.where == "card" for device in place.devices})
         join = joins.get(id(load.process))
         cards: dict[str, Joined] = {
             device: card_of(device, on_cards, load.process, telemetry, join) for device in on_cards
         }
-        for device, joined in _bare(load, telemetry, join, cards).items():
+        for device, joined in _bare(load, join, cards).items():
             cards[device] = joined
             places.append(Place(device, (device,), "card", False))
         for place in places:
@@ -199,17 +199,16 @@ def measure(
     return found
 
 
-def _names(load: Load, entries: Iterable[Mapping[str, object]]) -> list[str]:
+def _names(load: Load) -> list[str]:
     """Device names of a load's ledger, and of the ranks that its writers are bound to."""
     names = {item.device for item in load.items if item.mark == "counted"}
     bound = {str(value) for (_, name), value in load.process.writer_variables.items() if name == "device"}
     if bound:
         names.discard("")
-    del entries
     return sorted(names | bound)
 
 
-def _bare(load: Load, telemetry: Telemetry, join: Join | None, cards: Mapping[str, Joined]) -> dict[str, Joined]:
+def _bare(load: Load, join: Join | None, cards: Mapping[str, Joined]) -> dict[str, Joined]:
     """Cards that the process holds without any item of the log: bare contexts."""
     if join is None or load.ready is None or any(one.card is None for one in cards.values()):
         return {}
@@ -222,7 +221,6 @@ def _bare(load: Load, telemetry: Telemetry, join: Join | None, cards: Mapping[st
         known.add(id(holder.card))
         name = f"GPU {holder.card.index}" if holder.card.index is not None else card_id(holder.card)
         found[name] = Joined(holder.card, (holder,), join.by, join.scope)
-    del telemetry
     return found
 
 
@@ -311,20 +309,15 @@ def _measure_card(
     """Without figures by process: the card's use, less what it had before the load."""
     begins = load.process.first.time_us if load.process.first.time_us is not None else begin
     inside = [
-        one
+        (one, one.used)
         for one in card.samples
         if one.used is not None and (ready is None or one.at_us >= ready) and (closing is None or one.at_us < closing)
     ]
-    if load.ready is None and load.items == []:
+    if not inside or (load.ready is None and not load.items):
         return
     base = card.at(begins - 1) if begins is not None else None
-    for moment, sample in {
-        "last": inside[-1] if inside else None,
-        "ready": inside[0] if inside else None,
-    }.items():
-        if sample is None or sample.used is None:
-            continue
-        less = base.used if base is not None and base.used is not None else None
+    less = base.used if base is not None else None
+    for moment, (sample, used) in (("last", inside[-1]), ("ready", inside[0])):
         found.measures.append(
             MeasureRow(
                 load_id=load.load_id,
@@ -333,7 +326,7 @@ def _measure_card(
                 card_id=card_id(card),
                 pid=None,
                 at_us=sample.at_us,
-                measured_bytes=sample.used - (less or 0),
+                measured_bytes=used - (less or 0),
                 measured_by="card_less_baseline" if less is not None else "card",
                 joined_by=by,
                 join_scope="inferred",

@@ -24,7 +24,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from statistics import median
 
-from .records.block import Problem, Source, Stream
+from .records.block import Source, Stream
 from .scan import Line, ScanCounts, Twin, Unread
 
 __all__ = ["count_once"]
@@ -96,18 +96,14 @@ class _Aside:
     first_stray: int | None = None
 
 
-def count_once(
-    lines: Sequence[Line], sources: Sequence[Source], counts: Mapping[str, ScanCounts] | None = None
-) -> list[Line]:
+def count_once(lines: Sequence[Line], sources: Sequence[Source], counts: Mapping[str, ScanCounts]) -> list[Line]:
     """Give back each line once, with the address of its twin; what is set aside is said in the sources' problems.
 
     Args:
-        lines: Matched lines of all sources; those of one source in their order.
+        lines: Matched lines of several sources; those of one source in their order.
         sources: Take the notes.
         counts: Their unread lines are counted once too.
     """
-    if len({line.source for line in lines}) < 2:
-        return list(lines)
     records = _records(lines)
     aside: dict[tuple[str, str], _Aside] = {}
     gone: set[int] = set()  # id() of records
@@ -119,9 +115,11 @@ def count_once(
     _rest(records, gone, aside, established)
     by_name = {source.name: source for source in sources}
     for (kept, other), found in aside.items():
-        _tell(by_name.get(other), kept, found)
-        if counts is not None:
-            _unread_once(counts.get(kept), counts.get(other))
+        by_name[other].tell("note", f"{found.twins} lines are the same as in {kept}: counted once")
+        what = f"{found.strays} lines among them are not in {kept}: set aside"
+        remedy = "read this source alone to count them"
+        by_name[other].tell("note", what, remedy, found.first_stray, bool(found.strays))
+        _unread_once(counts[kept], counts[other])
     return [line for record in records if id(record) not in gone for line in record.lines]
 
 
@@ -206,8 +204,6 @@ def _compare(one: _Writer, other: _Writer) -> _Match | None:
     left = [record.text for record in better.records]
     right = [record.text for record in worse.records]
     pairs = _align(left, right)
-    if not pairs:
-        return None
     smaller = min(len(left), len(right))
     if len(pairs) < RUN and not (len(pairs) >= WHOLE and len(pairs) >= COVERED * smaller):
         return None
@@ -235,13 +231,14 @@ def _differ(one: Stream, other: Stream) -> bool:
 
 
 def _align(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of equal texts in the order of both: sure ones first, which each side has once, then those between."""
+    """Pairs of equal texts in the order of both: sure ones first, which each side has once, then those between.
+
+    There is one at least that both sides have once.
+    """
     once_left = {text for text, count in Counter(left).items() if count == 1}
     once_right = {text: 1 for text, count in Counter(right).items() if count == 1}
     places = {text: at for at, text in enumerate(right) if text in once_right}
     sure = _rising([(at, places[text]) for at, text in enumerate(left) if text in once_left and text in places])
-    if not sure:
-        return []
     first_left, first_right = sure[0]
     head: list[tuple[int, int]] = []
     while first_left and first_right and left[first_left - 1] == right[first_right - 1]:
@@ -255,10 +252,9 @@ def _align(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
         while same < min(len(inner_left), len(inner_right)) and inner_left[same] == inner_right[same]:
             same += 1
             found.append((left_at + same, right_at + same))
-        if left_to == len(left) and right_to == len(right):
-            break
         inner_left, inner_right = inner_left[same:], inner_right[same:]
-        if inner_left and inner_right and len(inner_left) < GAP and len(inner_right) < GAP:
+        between = (left_to, right_to) != (len(left), len(right))
+        if between and inner_left and inner_right and len(inner_left) < GAP and len(inner_right) < GAP:
             for block in SequenceMatcher(None, inner_left, inner_right, autojunk=False).get_matching_blocks():
                 base_left, base_right = left_at + 1 + same + block.a, right_at + 1 + same + block.b
                 found.extend((base_left + step, base_right + step) for step in range(block.size))
@@ -413,23 +409,8 @@ def _rank(record: _Record) -> tuple[bool, bool]:
     return record.line.stream.trusted, record.line.cursor is not None
 
 
-def _tell(source: Source | None, kept: str, found: _Aside) -> None:
-    if source is None:
-        return
-    if found.twins:
-        what = f"{found.twins} lines are the same as in {kept}: counted once"
-        source.problems.append(Problem(source.name, "note", what))
-    if found.strays:
-        what = f"{found.strays} lines among them are not in {kept}: set aside"
-        source.problems.append(
-            Problem(source.name, "note", what, "read this source alone to count them", found.first_stray)
-        )
-
-
-def _unread_once(kept: ScanCounts | None, other: ScanCounts | None) -> None:
-    """Unread lines of a source that its twin has unread too."""
-    if kept is None or other is None or kept is other:
-        return
+def _unread_once(kept: ScanCounts, other: ScanCounts) -> None:
+    """Leave out the unread lines of a source that its twin has unread too."""
     known = Counter(one.text.strip() for one in kept.unread)
     left: list[Unread] = []
     for one in other.unread:

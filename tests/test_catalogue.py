@@ -146,6 +146,18 @@ expect = { device = "CUDA0", kind = "weights", size_bytes = 1572864 }
         ('title = "Toy"', "", "'title' is missing"),
         ('program = "toy"', "program = ", "not valid TOML"),
         ('program = "toy"', 'program = "toy"\nwriters = "kernel"', "'writers' is a list of names"),
+        ('program = "toy"', "", "the key 'program' is missing"),
+        ('program = "toy"', 'program = "toy"\ncolour = 1', "unknown key 'colour'"),
+        ("[[pattern]]", "[grammar]\nregex = '(?P<rest>.*)'\n[[pattern]]", "the regex needs a group 'message'"),
+        ("[[pattern]]", "[grammar]\ncolour = 1\n[[pattern]]", "grammar: unknown key 'colour'"),
+        ("[[pattern]]", "[[probe]]\npath = '/x'\n[[pattern]]", "a probe has the keys path, ports and what"),
+        ("[[pattern]]", "[[probe]]\npath = 'x y'\nports = [1]\nwhat = 'x'\n[[pattern]]", "the path of a probe is"),
+        ("[[pattern]]", "[[probe]]\npath = '/x'\nports = [0]\nwhat = 'x'\n[[pattern]]", "a list of port numbers"),
+        ('contains = "weights ="', 'contains = ""', "'contains' is missing"),
+        ('const = { kind = "weights" }', 'const = { colour = "red" }', "constant for 'colour', which is no field"),
+        ("(?P<size_bytes>[\\d.]+)", "[\\d.]+", "BufferAllocated needs 'size_bytes'"),
+        ("effect.item", 'possible_in = ["sometimes"]\neffect.item', "possible_in: unknown phase 'sometimes'"),
+        ("effect.item = {", 'effect.carrier = { head = "x" }\neffect.item = {', "says what line closes it: close"),
     ],
 )
 def test_a_wrong_catalogue_is_refused_by_name(old: str, new: str, message: str) -> None:
@@ -366,3 +378,33 @@ def test_a_grammar_may_name_the_device_of_its_writer() -> None:
     prefix = program.grammar.split("(TP3) CUDA0 weights = 1.50 MiB")
     assert prefix is not None
     assert prefix.device == "3"
+
+
+def test_a_program_that_two_files_describe_is_refused_and_one_that_is_not_there_is_no_program() -> None:
+    with pytest.raises(CatalogueError, match="by a file without a grammar"):
+        load_programs([("toy.toml", GOOD), ("other.toml", GOOD.replace("[[pattern]]", "[grammar]\n[[pattern]]", 1))])
+    with pytest.raises(KeyError, match="nothing"):
+        CATALOGUE.program("nothing")
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [("yes", True), ("0", False), ("1e999", None), ("0.25", 0.25)],
+    ids=["true", "false", "too-large", "number"],
+)
+def test_a_value_is_read_as_its_field_is_or_the_line_is_not_read(value: str, read: float | bool | None) -> None:
+    name = "active" if isinstance(read, bool) else "ratio"
+    text = f"""
+program = "toy"
+title = "Toy"
+[[pattern]]
+name = "one"
+event = "{"SpeculationConfigured" if isinstance(read, bool) else "DraftAccepted"}"
+contains = "value"
+regex = '^value (?P<{name}>\\S+)$'
+[[pattern.sample]]
+line = "value 1"
+"""
+    (program,) = load_programs([("toy.toml", text)])
+    matched = program.patterns[0].match(f"value {value}")
+    assert (None if matched is None else getattr(matched.event, name)) == read

@@ -206,3 +206,21 @@ def test_cri_in_pieces_equals_cri_at_once(content: bytes, block_bytes: int) -> N
 @given(content=entries, block_bytes=st.integers(1, 64))
 def test_docker_json_in_pieces_equals_docker_json_at_once(content: bytes, block_bytes: int) -> None:
     assert flat(content, block_bytes, "json") == flat(content, len(content) + 1, "json")
+
+
+def test_blank_lines_in_docker_json_are_no_loss(tmp_path: Path) -> None:
+    entry = b'{"log":"one\\n","stream":"stdout","time":"2026-09-18T08:11:46Z"}\n'
+    records, _, source = read(tmp_path, entry + b"\n" + entry)
+    assert ([record.message for record in records], source.problems) == ([b"one", b"one"], [])
+
+
+def test_pieces_beyond_a_line_are_cut_and_their_bytes_counted(tmp_path: Path) -> None:
+    line = b"2026-09-18T08:11:44.123456789Z stdout %s %s\n"
+    pieces = [(b"P", b"one " * 20), (b"P", b"two"), (b"F", b"three")]
+    records, _, source = read(tmp_path, b"".join(line % one for one in pieces), Options(line_bytes=120))
+    assert [record.message for record in records] == [b"one " * 20 + b"twothree"]
+    assert source.problems == []
+    records, _, source = read(tmp_path, b"".join(line % one for one in [*pieces[:1], *pieces]), Options(line_bytes=120))
+    assert [record.message for record in records] == [(b"one " * 40)[:120]]
+    what = "joined lines were cut at 120 bytes; 48 bytes are missing"
+    assert source.problems == [Problem("f", "loss", what)]

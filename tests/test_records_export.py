@@ -168,3 +168,34 @@ def test_reading_in_pieces_equals_reading_at_once(content: bytes, block_bytes: i
     in_pieces, parts = records(content, block_bytes, line_bytes)
     assert in_pieces == at_once
     assert parts.problems == whole.problems
+
+
+def test_what_is_no_export_between_entries_costs_only_itself() -> None:
+    entry = b"__REALTIME_TIMESTAMP=5\nMESSAGE=one\n\n"
+    garbage = b"no field at all, and long " * 80
+    rows, source = records(entry + garbage + b"\n\n" + entry, line_bytes=200)
+    assert [row[0] for row in rows] == [b"one", b"one"]
+    assert [problem.what for problem in source.problems] == [f"{len(garbage) + 2} bytes are no journal entry"]
+    value = binary(b"MESSAGE", b"two\n")[:-1]  # without the line feed that ends it
+    rows, source = records(entry + b"__REALTIME_TIMESTAMP=5\n" + value + b"x\n\n" + entry)
+    assert [row[0] for row in rows] == [b"one", b"one"]
+    assert [problem.severity for problem in source.problems] == ["loss"]
+
+
+def test_a_time_that_no_clock_shows_is_none_and_counted() -> None:
+    rows, source = records(b"__REALTIME_TIMESTAMP=-5\nMESSAGE=one\n\n")
+    assert [row[3] for row in rows] == [NO_TIME]
+    assert source.problems == [Problem("j", "loss", "entries without a readable receive time")]
+
+
+def test_what_another_process_logs_of_a_users_unit_is_not_the_manager_speaking() -> None:
+    user = b"_SYSTEMD_UNIT=user@1000.service\n_SYSTEMD_USER_UNIT=a.service\nUSER_UNIT=b.service\n"
+    rows, _ = records(b"__REALTIME_TIMESTAMP=5\n_TRANSPORT=journal\n_PID=42\n" + user + b"MESSAGE=one\n\n")
+    stream = Stream("j", unit="a.service", pid=42, transport="journal", trusted=True)
+    assert [(row[4], row[6]) for row in rows] == [(stream, None)]
+
+
+def test_more_names_of_fields_than_are_remembered_are_read_all_the_same() -> None:
+    fields = b"".join(b"F%d=x\n" % number for number in range(10_100))
+    rows, source = records(b"__REALTIME_TIMESTAMP=5\n" + fields + b"MESSAGE=one\n\n", line_bytes=200_000)
+    assert ([row[0] for row in rows], source.problems) == ([b"one"], [])

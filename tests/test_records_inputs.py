@@ -9,12 +9,24 @@ import io
 import lzma
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from reading import read
 
-from forensics.records import Block, Options, Piece, Problem, Source, contents, read_inputs
+from forensics.records import (
+    Block,
+    Named,
+    Options,
+    Piece,
+    Problem,
+    Source,
+    contents,
+    digests,
+    looks,
+    read_inputs,
+)
 
 
 def names(parts: list[Piece | Source]) -> list[tuple[str, str, int]]:
@@ -177,3 +189,70 @@ def test_cited_bytes_can_be_read_again(tmp_path: Path) -> None:
     assert isinstance(source, Source)
     again = b"".join(contents(tmp_path / "a.gz"))
     assert [again[at : at + size] for at, size in zip(block.offsets, block.lengths, strict=True)] == [b"one", b"two"]
+
+
+def test_utf16_in_single_bytes_and_cut_inside_a_unit_loses_only_that(tmp_path: Path) -> None:
+    content = "one ä\n".encode("utf-16")
+    records, _, source = read(tmp_path, content + b"x", Options(block_bytes=1))
+    assert [record.message for record in records] == ["one ä".encode(), "\ufffd".encode()]
+    assert Problem("f", "loss", "code units that are no UTF-16", "get an intact copy") in source.problems
+
+
+def test_the_bytes_of_sources_alone_can_be_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"x\n")
+    (tmp_path / "left.log").write_bytes(b"y\n")
+    options = Options(skip=lambda path: path.name == "left.log")
+    (source,) = digests([tmp_path], options=options)
+    assert (source.name, source.digest.chunks) == (f"{tmp_path}/a.log", [hashlib.sha256(b"x\n").hexdigest()])
+    (before,) = looks([tmp_path], options).items()
+    assert (before[0], before[1][2]) == (f"{tmp_path}/a.log", 2)
+    (tmp_path / "a.log").write_bytes(b"z\n")
+    assert looks([tmp_path], options) != dict([before])
+    assert looks(["-", tmp_path / "gone"]) == {"-": (), f"{tmp_path}/gone": ()}
+
+
+def test_what_is_given_under_another_name_is_cited_by_that(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"x\n")
+    found = list(read_inputs([Named("server.log", tmp_path / "a.log", 5), Named("folder", tmp_path)]))
+    assert [(one.name, one.modified_us) for one in found if isinstance(one, Source)] == [("server.log", 5)]
+
+
+def test_a_stream_that_is_given_itself_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"Nov 19 10:03:03 box prog[7]: one\n",))
+    writer.start()
+    parts = list(read_inputs([pipe]))
+    writer.join()
+    assert names(parts) == [(str(pipe), "journal-short", 1)]
+
+
+def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "a.log").write_bytes(b"x\n")
+    listing = os.scandir
+
+    def refuse(path: str) -> object:  # root, as which tests may run, is refused nothing
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listing(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    *_, shut = read_inputs([tmp_path])
+    assert isinstance(shut, Source)
+    what = "it cannot be read: permission denied"
+    assert shut.problems == [Problem(f"{tmp_path}/shut", "error", what, "check the path and its permissions")]
+
+
+def test_a_capture_in_which_nothing_could_be_read_is_told(tmp_path: Path) -> None:
+    _, samples, source = read(tmp_path, b"==============NVSMI LOG==============\n\nAttached GPUs : 0\n")
+    assert samples == []
+    what = "it looks like nvidia-smi-query, and nothing in it could be read as that"
+    assert source.problems == [Problem("f", "note", what, "check whether it was cut or changed")]
+
+
+def test_a_long_json_document_is_known_by_its_beginning(tmp_path: Path) -> None:
+    _, _, source = read(tmp_path, b"[\n1,\n" + b"2,\n" * 40_000 + b"3]\n")
+    assert (source.format, source.problems[0].what) == ("json", "set aside: it is a JSON document, not a log")
+    records, _, source = read(tmp_path, b"[1] main: it begins with a bracket\n" * 4000)
+    assert (source.format, len(records)) == ("text", 4000)

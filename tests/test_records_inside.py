@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
 import sys
 import tarfile
 import zipfile
@@ -216,3 +217,71 @@ not closed
 def test_a_log_that_prints_markdown_is_a_log(tmp_path: Path) -> None:
     messages, sources = taken(written(tmp_path, b"main: starting\n# Title\n```\ncode\n```\n"))
     assert (len(messages), sources[""].format) == (5, "text")
+
+
+def test_folders_links_and_old_fields_in_a_zip(tmp_path: Path) -> None:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("d/", b"")
+        link = zipfile.ZipInfo("link")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, b"/etc/passwd")
+        dated = zipfile.ZipInfo("d/one.log")
+        other = struct.pack("<HHB", 0x7875, 1, 1)  # ids of owners, as Info-ZIP adds
+        stamp = (
+            (0x5455).to_bytes(2, "little") + (5).to_bytes(2, "little") + b"\1" + (1_796_050_000).to_bytes(4, "little")
+        )
+        dated.extra = other + stamp
+        archive.writestr(dated, b"first\n")
+    messages, sources = taken(written(tmp_path, held.getvalue()))
+    assert messages == [("d/one.log", b"first")]
+    assert list(sources) == ["link", "d/one.log", ""]
+    assert whats(sources["link"]) == ["it is no regular file and was passed over"]
+    assert sources["d/one.log"].modified_us == 1_796_050_000_000_000
+
+
+def test_folders_in_a_tar_are_no_sources(tmp_path: Path) -> None:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as archive:
+        folder = tarfile.TarInfo("d")
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
+    _, sources = taken(written(tmp_path, held.getvalue()))
+    assert list(sources) == [""]
+
+
+def test_a_zip_that_cannot_be_held_is_refused_and_still_digested(tmp_path: Path) -> None:
+    content = zipped({"one.log": b"first\n"})
+    messages, sources = taken(written(tmp_path, gzip.compress(content)), Options(held_bytes=50))
+    assert messages == []
+    assert whats(sources[""]) == ["the archive is longer than 50 bytes and cannot be held"]
+    assert sources[""].digest.size == len(content)
+
+
+def test_members_beyond_the_most_are_not_read(tmp_path: Path) -> None:
+    messages, sources = taken(written(tmp_path, zipped({f"{number}.log": b"x\n" for number in range(10_001)})))
+    assert len(messages) == 10_000
+    assert whats(sources[""]) == ["it has more than 10000 members: the rest was not read"]
+
+
+def test_a_block_that_is_too_long_is_cut_and_one_without_a_line_end_is_whole(tmp_path: Path) -> None:
+    report = b"# It died\n\n```\nfirst line\nsecond line\n```\n```\nthird"
+    messages, sources = taken(written(tmp_path, report), Options(held_bytes=16))
+    assert messages == [("block-1", b"first line"), ("block-2", b"third")]
+    assert whats(sources[""]) == [
+        "block-2 is not closed: it may be cut",
+        "blocks of more than 16 bytes were cut; 12 bytes are missing",
+        "the text outside of its fenced blocks is no log and was not read",
+    ]
+
+
+def test_nothing_is_inside_of_a_plain_text(tmp_path: Path) -> None:
+    path = written(tmp_path, b"first\n")
+    assert list(contents(Path(f"{path}!one.log"))) == []
+    assert list(contents(Path(f"{tmp_path}/gone!one!two.log"))) == []
+
+
+def test_what_is_inside_of_an_input_is_read_with_it_once(tmp_path: Path) -> None:
+    path = written(tmp_path, zipped({"one.log": b"first\n"}))
+    parts = list(read_inputs([path, Path(f"{path}!one.log")]))
+    assert [part.name.partition("!")[2] for part in parts if isinstance(part, Source)] == ["one.log", ""]

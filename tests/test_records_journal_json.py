@@ -57,3 +57,16 @@ def test_only_the_manager_speaks_of_other_units(tmp_path: Path) -> None:
     records, _, _ = read(tmp_path, forged + said)
     manager = Stream("f", None, None, "a.service", "i1", 1, None, None, "journal", trusted=True, manager=True)
     assert [record.stream for record in records] == [STREAM, manager]
+
+
+def test_blank_lines_and_values_that_are_no_text_are_not_taken_for_text(tmp_path: Path) -> None:
+    records, _, source = read(tmp_path, entry("one") + b"\n" + entry([300, "two"]) + entry({"a": 1}))
+    assert [record.message for record in records] == [b"one", b"two"]
+    assert [(problem.severity, problem.count) for problem in source.problems] == [("loss", 2)]
+
+
+def test_lines_of_the_manager_about_one_unit_are_of_one_stream(tmp_path: Path) -> None:
+    manager = {"_PID": "1", "_TRANSPORT": "journal", "UNIT": "a.service"}
+    records, _, _ = read(tmp_path, entry("starting", **manager) + entry("started", **manager))
+    stream = Stream("f", unit="a.service", pid=1, transport="journal", trusted=True, manager=True)
+    assert [record.stream for record in records] == [stream, stream]

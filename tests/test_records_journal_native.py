@@ -202,6 +202,79 @@ def test_only_the_boots_asked_for_are_read() -> None:
     assert problems(other) == [("note", "passed over whole: it holds nothing of the boots asked for", 1)]
 
 
+def test_a_journal_that_begins_after_the_time_asked_for_is_not_opened(tmp_path: Path) -> None:
+    hours = [(number, number * 3_600_000_000, [b"MESSAGE=at %d" % number]) for number in range(1, 9)]
+    written(tmp_path, journal(hours[:4], state=2), "a.journal")
+    written(tmp_path, journal(hours[4:]), "b.journal")
+    rows, (first, second) = native(tmp_path, options=Options(until_us=3 * 3_600_000_000))
+    assert [row[0] for row in rows] == [b"at 1", b"at 2", b"at 3"]
+    assert problems(first) == [("note", "entries outside what is asked for were passed over", 1)]
+    assert problems(second) == [("note", "passed over whole: it begins after the time asked for", 1)]
+
+
+def test_a_journal_of_other_units_alone_is_passed_over_whole(tmp_path: Path) -> None:
+    rows, _ = native(STORED / "regular.journal.gz", options=Options(units=frozenset({"other.service"})))
+    assert [row[0] for row in rows] == [b"Out of memory: Killed process 4711 (server)"]
+    content = bytearray(gzip.decompress((STORED / "regular.journal.gz").read_bytes()))
+    at = content.find(b"_TRANSPORT=kernel")
+    content[at : at + 17] = b"_TRANSPORT=syslog"  # else it would be read for the kernel's messages
+    rows, (source,) = native(written(tmp_path, content), options=Options(units=frozenset({"other.service"})))
+    assert (rows, problems(source)) == ([], [("note", "passed over whole: it holds nothing of the units asked for", 1)])
+
+
+def test_many_writers_stay_apart(tmp_path: Path) -> None:
+    writers = [
+        (number, 1000 + number, [b"_PID=%d" % number, b"_SYSTEMD_UNIT=%d.service" % number, b"MESSAGE=x"])
+        for number in range(1, 400)
+    ]
+    rows, (source,) = native(written(tmp_path, journal(writers, array=400)))
+    assert [(row[2].pid, row[2].unit) for row in rows] == [(n, f"{n}.service") for n in range(1, 400)]
+    assert problems(source) == []
+
+
+def test_a_field_that_says_that_a_message_is_whole_makes_it_no_piece(tmp_path: Path) -> None:
+    whole = [b"CONTAINER_PARTIAL_MESSAGE=false", b"MESSAGE=whole"]
+    piece = [b"CONTAINER_PARTIAL_MESSAGE=true", b"MESSAGE=one "]
+    rows, (source,) = native(written(tmp_path, journal([(1, 1, whole), (2, 2, piece), (3, 3, [b"MESSAGE=two"])])))
+    assert ([row[0] for row in rows], problems(source)) == ([b"whole", b"one two"], [])
+
+
+def test_packed_values_beyond_a_line_are_lost_and_those_of_no_use_are_not_missed(tmp_path: Path) -> None:
+    values = [b"_SYSTEMD_UNIT=" + b"u" * 3000, b"CODE_FILE=" + b"c" * 3000, b"MESSAGE=short"]
+    path = written(
+        tmp_path,
+        journal([(1, 1, values), (2, 2, [b"MESSAGE=" + b"m" * 3000])], pack=lambda one: (1, lzma.compress(one))),
+    )
+    rows, (source,) = native(path, options=Options(line_bytes=1000))
+    assert [(row[0], row[2].unit, row[2].trusted) for row in rows] == [(b"short", None, False)]
+    assert problems(source) == [
+        ("loss", "fields of entries cannot be read", 1),
+        ("loss", "messages cannot be read", 1),
+    ]
+
+
+def test_a_journal_of_no_messages_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path, journal([(1, 1, [b"_PID=7"])]))
+    rows, (source,) = native(path)
+    assert (rows, problems(source)) == ([], [("note", "entries without a message were passed over", 1)])
+
+
+def test_a_journal_that_cannot_be_held_is_cut_and_that_is_told(tmp_path: Path) -> None:
+    content = journal(some(20))
+    half = len(content) // 2
+    rows, (source,) = native(written(tmp_path, content), options=Options(held_bytes=half))
+    assert rows == lines(range(1, len(rows) + 1))
+    what = f"the journal was cut at {half} bytes; {len(content) - half} were not read"
+    assert ("loss", what, 1) in problems(source)
+
+
+def test_a_cursor_is_only_there_for_what_the_block_holds(tmp_path: Path) -> None:
+    block, _ = read_inputs([written(tmp_path, journal(some(2)))])
+    assert isinstance(block, Block)
+    assert [number in block.cursors for number in (-1, 0, 1, 2)] == [False, True, True, False]
+    assert list(block.cursors) == [0, 1]
+
+
 # -- damage -----------------------------------------------------------------------------------------------------------
 
 
@@ -315,3 +388,24 @@ def test_a_fresh_journal_gives_what_journalctl_exports(tmp_path: Path, compact: 
     assert [part.cursors[at] for part in parts if isinstance(part, Block) for at in range(len(part))] == [
         part.cursors[at] for part in exported for at in range(len(part))
     ]
+
+
+def test_entries_that_reach_into_others_are_broken(tmp_path: Path) -> None:
+    content = journal(some(9))
+    at = content.find(struct.pack("<BB6xQ", 3, 0, 64 + 5 * 16))
+    struct.pack_into("<Q", content, at + 8, 64 + 500 * 16)  # the first entry lists what is behind it
+    rows, (source,) = native(written(tmp_path, content))
+    assert rows == lines(range(2, 10))
+    assert ("loss", "entries are broken", 1) in problems(source)
+
+
+def test_what_the_manager_says_is_read_without_its_broken_fields(tmp_path: Path) -> None:
+    fields = [b"_PID=1", b"_TRANSPORT=journal", b"UNIT=a.service", b"EXIT_STATUS=9", b"no field", b"MESSAGE=died"]
+    content = journal([(1, 1, fields)])
+    whole, _ = native(written(tmp_path, content))
+    assert whole[0][3] == {"UNIT": "a.service", "EXIT_STATUS": "9"}
+    at = content.find(b"EXIT_STATUS=9") - 64
+    content[at] = 9  # a kind of object that there is not
+    rows, (source,) = native(written(tmp_path, content))
+    assert (rows[0][2].trusted, rows[0][3]) == (False, {"UNIT": "a.service"})
+    assert problems(source) == [("loss", "fields of entries cannot be read", 1)]

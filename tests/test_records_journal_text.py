@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import sys
+import tarfile
+import time
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -10,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import Record, read
 
-from forensics.records import NO_TIME, Options, Problem, Source, Stream
+from forensics.records import NO_TIME, Block, Options, Problem, Source, Stream, read_inputs
 from forensics.records.journal_text import read_journal_text
 
 SERVER = Stream("f", "gpu01", pid=4712, identifier="llm-server")
@@ -189,3 +193,84 @@ def test_reading_in_pieces_equals_reading_at_once(content: bytes, block_bytes: i
         return rows, source.problems
 
     assert flat(block_bytes) == flat(len(content) + 1)
+
+
+def test_without_a_file_time_the_year_comes_from_the_clock_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b"Dec 31 23:59:59 box prog[7]: old\nJan  1 00:00:01 box prog[7]: new\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line)))
+    *blocks, source = read_inputs(["-"])
+    assert isinstance(source, Source)
+    first, second = (at for block in blocks if isinstance(block, Block) for at in block.times.tolist())
+    assert second - first == 2_000_000
+    assert 0 <= time.time() - first / 1e6 < 367 * 86_400
+    assert "assumed for the first line from the clock" in source.problems[1].what
+
+
+def test_inside_an_archive_the_year_comes_from_the_time_of_the_member(tmp_path: Path) -> None:
+    content = b"Dec 30 10:00:00 box prog[7]: x\n"
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        member = tarfile.TarInfo("a.log")
+        member.size, member.mtime = len(content), 1_767_400_000  # 2026-01-03
+        archive.addfile(member, io.BytesIO(content))
+    block, source, _ = read_inputs([tmp_path / "a.tar"])
+    assert isinstance(block, Block)
+    assert isinstance(source, Source)
+    assert block.times.tolist() == [1_767_088_800_000_000]  # 2025-12-30
+    year = "times carry no year; 2025 assumed for the first line from the file's modification time"
+    assert [problem.what for problem in source.problems] == [ZONE_NOTE, year]
+
+
+def test_a_line_of_the_future_is_of_the_year_before_the_file(tmp_path: Path) -> None:
+    records, _, _ = read(tmp_path, b"Dec 30 10:00:00 box prog[7]: x\n" * 3, modified_s=1_767_400_000)
+    assert [record.time for record in records] == [1_767_088_800_000_000] * 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Feb 31 10:00:00 box prog[7]: x\n",
+        b"Foo 12 10:00:00 box prog[7]: x\n",
+        b"2026-13-01T10:00:00Z box prog[7]: x\n",
+        b"Fri 2026-02-31 10:00:00 UTC box prog[7]: x\n",
+    ],
+    ids=["no-day", "no-month", "iso", "full"],
+)
+def test_a_time_that_does_not_exist_is_no_time_and_counted(tmp_path: Path, line: bytes) -> None:
+    records, _, source = read(tmp_path, line)
+    assert [(record.message, record.time) for record in records] == [(b"x", NO_TIME)]
+    assert Problem("f", "loss", "lines whose time cannot be read") in source.problems
+
+
+def test_times_in_messages_that_contradict_each_other_say_nothing_of_year_and_zone(tmp_path: Path) -> None:
+    lines = (
+        b"Nov 19 10:03:03 host prog[7]: time=2024-11-19T10:03:03-06:00\n"
+        b"a line without a prefix\n"
+        b"Nov 19 10:03:04 host prog[7]: time=2023-11-19T10:03:04+02:00\n"
+        b"Nov 19 10:03:05 host prog[7]: it was ready at 2024-11-19T10:10:00Z\n"
+    )
+    records, _, source = read(tmp_path, lines, modified_s=1_789_715_970)
+    assert records[0].time == 1_763_546_583_000_000  # 2025-11-19T10:03:03Z
+    assert ZONE_NOTE in [problem.what for problem in source.problems]
+
+
+def test_a_given_zone_stays_where_messages_print_another(tmp_path: Path) -> None:
+    lines = b"Nov 19 10:03:03 host prog[7]: time=2024-11-19T10:03:03-06:00\n"
+    records, _, source = read(tmp_path, lines, Options(tz=ZoneInfo("Europe/Berlin")), modified_s=1_789_715_970)
+    assert [record.time for record in records] == [1_732_006_983_000_000]  # 10:03:03 in Berlin, of the year printed
+    assert source.problems[0].what == "times carry no zone; Europe/Berlin was given"
+
+
+def test_markers_that_begin_no_boot_leave_the_one_that_is(tmp_path: Path) -> None:
+    line = b"2026-09-18T09:19:30+0200 gpu01 llm-server[4712]: x\n"
+    boot = b"795b929e9a9a80fdea7b5bf55eb561a4"
+    content = line * 3 + b"-- Boot " + boot + b" --\n-- Journal begins at Mon 2026-09-14 --\n" + line
+    records, _, source = read(tmp_path, content)
+    assert [record.stream.boot for record in records] == [None, None, None, boot.decode()]
+    assert source.problems[0].count == 2
+
+
+def test_lines_of_which_few_look_like_the_kernels_are_a_plain_log(tmp_path: Path) -> None:
+    content = b"[    1.607123] NVRM: loading\n[    1.707123] NVRM: loaded\nserver: ready\n"
+    records, _, source = read(tmp_path, content)
+    assert source.format == "text"
+    assert [record.message for record in records] == content.splitlines()

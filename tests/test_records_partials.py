@@ -121,3 +121,10 @@ def test_a_joined_message_of_an_export_is_cited_from_its_first_piece_to_its_last
     offset, length = int(block.offsets[0]), int(block.lengths[0])
     assert content[offset : offset + length].startswith(b"one \n")
     assert content[offset : offset + length].endswith(b"MESSAGE=two")
+
+
+@pytest.mark.parametrize("form", [as_export, as_json, as_native])
+def test_a_message_that_is_said_to_be_no_piece_is_whole(tmp_path: Path, form: Form) -> None:
+    whole = {**BOX, "CONTAINER_PARTIAL_MESSAGE": "false", "MESSAGE": "whole"}
+    messages, source = taken(tmp_path, form([whole, whole]))
+    assert (messages, source.problems) == ([("whole", 1000), ("whole", 1001)], [])

@@ -225,3 +225,84 @@ def test_an_old_table_counts_reserved_memory_as_used(tmp_path: Path) -> None:
     assert isinstance(holders, HolderSamples)
     assert (holders.pid, holders.process, holders.used_bytes) == ([29720], ["python3"], [8933 * MIB])
     assert source.problems[-1].what == "driver 384.81 counts reserved memory as used"
+
+
+def test_a_time_with_its_zone_is_kept_as_it_is(tmp_path: Path) -> None:
+    zoned = CARD_ROW.replace(b"2026/11/30 11:49:08.883", b"2026-11-30T12:49:08.883+01:00")
+    _, (cards,), _ = read(tmp_path, CARD_HEADER + zoned + zoned.replace(b"T12", b"T10").replace(b"+01", b"-01"))
+    assert (columns(cards)["wall_us"], columns(cards)["zone_known"]) == ([WALL, WALL], True)
+    _, (cards,), _ = read(tmp_path, CARD_HEADER + zoned.replace(b"T12", b"T11").replace(b"+01:00", b"Z"))
+    assert (columns(cards)["wall_us"], columns(cards)["zone_known"]) == ([WALL], True)
+
+
+def test_blank_lines_and_columns_of_no_use_are_passed_over(tmp_path: Path) -> None:
+    header = CARD_HEADER.replace(b", power.draw [W]", b", temperature.gpu, memory.used [MiB], power.draw [W]")
+    row = CARD_ROW.replace(b", 80.76 W", b", 38, 1 MiB, 80.76 W")
+    _, (sample,), source = read(tmp_path, header + b"\n" + row + b"\n")
+    assert (columns(sample), source.problems) == (CARD, [])
+    _, samples, _ = read(tmp_path, b"index, memory.used [MiB], temperature.gpu\n0, 5 MiB, 38")
+    assert samples == []  # the last column has no unit that would show it to be whole
+
+
+@pytest.mark.parametrize(
+    ("row", "names"),
+    [
+        (
+            "00000000:00:06.0, 1, NVIDIA H200, 143771 MiB, 1551 MiB, 141604 MiB, 616 MiB, 29 %, 80.76 W",
+            "pci_bus_id, index, name, total_bytes, used_bytes, free_bytes, reserved_bytes, utilization_ratio, power_w",
+        ),
+        (f"{UUID}, {UUID}, 5 MiB", "uuid, ?, used_bytes"),
+        (f"{UUID}, server, 7, server, [N/A]", "uuid, ?, pid, process, used_bytes"),
+        (f"{UUID}, 20 MiB, 100 MiB", "uuid, used_bytes, total_bytes"),
+    ],
+    ids=["card", "twice", "process", "two-sizes"],
+)
+def test_columns_without_a_header_are_told_by_their_values(tmp_path: Path, row: str, names: str) -> None:
+    _, samples, source = read(tmp_path, f"{row}\n{row}\n".encode())
+    assert len(samples[0].offset) == 2
+    assert source.problems[0].what == f"no header; the columns were inferred: {names}"
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["a, b, 5 MiB", f"{UUID}, 29 %, 80.76 W", "1, 2, 3", f"{UUID}, 5 MiB"],
+    ids=["nobody", "no-size", "numbers", "few"],
+)
+def test_rows_that_name_no_card_or_no_size_are_a_plain_log(tmp_path: Path, row: str) -> None:
+    records, samples, source = read(tmp_path, f"{row}\n{row}\n".encode())
+    assert (len(records), samples, source.format) == (2, [], "text")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"memory.used [MiB, index", b"memory.used [MiB], 1st", b"ready, index", b"memory"],
+    ids=["bracket", "no-name", "telling-nothing", "alone"],
+)
+def test_a_line_that_only_begins_like_a_header_is_none(tmp_path: Path, line: bytes) -> None:
+    records, samples, source = read(tmp_path, line + b"\nsecond line\n")
+    assert (len(records), samples, source.format) == (2, [], "text")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (b"56803 MiB", b"56803 parsecs"),
+        (b"56803 MiB", b"many MiB"),
+        (b" 0, GPU", b" first, GPU"),
+        (b"29 %", b"-1 %"),
+        (b"80.76 W", b"1e99 W"),
+        (b"2026/11/30", b"2026/13/30"),
+        (b"2026/11/30", b"30.11.2026"),
+    ],
+)
+def test_a_value_that_is_none_of_its_column_makes_a_row_no_sample(tmp_path: Path, right: bytes, wrong: bytes) -> None:
+    _, (sample,), source = read(tmp_path, CARD_HEADER + CARD_ROW + CARD_ROW.replace(right, wrong))
+    assert columns(sample) == CARD
+    assert [(problem.severity, problem.what[:24]) for problem in source.problems] == [
+        ("loss", "rows that are no sample,")
+    ]
+
+
+def test_a_size_with_its_unit_right_behind_it_is_read(tmp_path: Path) -> None:
+    _, (sample,), _ = read(tmp_path, CARD_HEADER + CARD_ROW.replace(b"56803 MiB", b"56803MiB"))
+    assert columns(sample) == CARD

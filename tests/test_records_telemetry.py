@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from reading import Sample, read
 
-from forensics.records import CardSamples, HolderSamples, RequestCounters, SelfReports, Source
+from forensics.records import (
+    CardSamples,
+    HolderSamples,
+    Options,
+    RequestCounters,
+    SelfReports,
+    Source,
+    read_inputs,
+)
 
 MIB = 1024 * 1024
 SAVED_S = 1_796_050_000
@@ -547,4 +557,237 @@ def test_the_counters_of_answers_one_a_line(tmp_path: Path) -> None:
     }
     assert [(problem.what, problem.count) for problem in source.problems] == [
         ("lines without counters were passed over", 1)
+    ]
+
+
+# -- what is incomplete, strange or of another form -------------------------------------------------------------------
+
+
+def test_the_long_text_with_lines_of_no_use_gives_the_same_cards(tmp_path: Path) -> None:
+    strange = QUERY.replace(b"    MIG Mode\n", b"    Product Brand     : NVIDIA\n    MIG Mode\n").replace(
+        b"    GPU Power Readings\n        Average Power Draw                             : 122.96 W\n",
+        b"    GPU Power Readings\n        Average Power Draw                             : N/A\n",
+    )
+    (cards, _), source = taken(tmp_path, b"a warning of a wrapper\n" + strange)
+    assert (columns(cards)["name"], columns(cards)["power_w"]) == (["NVIDIA H200"], [123.23])
+    assert source.problems == []
+
+
+def test_the_memory_of_mig_devices_is_not_taken_for_the_cards(tmp_path: Path) -> None:
+    devices = b"""    MIG Devices
+        MIG Device
+            Index                                      : 0
+            FB Memory Usage
+                Total                                  : 71424 MiB
+                Used                                   : 16925 MiB
+"""
+    content = QUERY.replace(b"    BAR1 Memory Usage\n", devices + b"    BAR1 Memory Usage\n")
+    (cards, _), source = taken(tmp_path, content.replace(b"Mon Nov 30", b"Mon Foo 30"))
+    assert columns(cards)["total_bytes"] == [143_771 * MIB]
+    assert [(problem.what, problem.count) for problem in source.problems] == [
+        ("MIG devices of the cards were passed over; their processes are there", 1),
+        ("cards without a timestamp", 1),
+    ]
+
+
+def test_xml_of_another_layout_is_cited_as_well_as_can_be(tmp_path: Path) -> None:
+    other = (
+        XML.replace(b"<gpu id", b"<gpu\n id")
+        .replace(b"fb_memory_usage", b"framebuffer")
+        .replace(b"\t<driver_version>580.159.04</driver_version>\n", b"")
+    )
+    (cards, _), _ = taken(tmp_path, other)
+    assert (columns(cards)["uuid"], cards.offset) == ([UUID], [0])
+    assert "used_bytes" not in columns(cards)
+
+
+def test_xml_that_declares_anything_or_is_too_long_is_refused(tmp_path: Path) -> None:
+    declared = XML.replace(b'<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v13.dtd">', b"").replace(
+        b"<timestamp>", b"<![CDATA[x]]><timestamp>"
+    )
+    samples, source = taken(tmp_path, declared + XML)
+    assert (len(samples[0].offset), whats(source)) == (1, ["documents that are no XML of nvidia-smi"])
+    long = XML.replace(b"<timestamp>", b"<!-- " + b"x" * 300_000 + b" --><timestamp>")
+    _, samples, source = read(tmp_path, long, Options(held_bytes=100_000, block_bytes=64_000), modified_s=SAVED_S)
+    assert (samples, whats(source)) == ([], ["documents that are no XML of nvidia-smi"])
+
+
+def test_a_table_of_cards_that_is_torn_is_told(tmp_path: Path) -> None:
+    content = b"""Fri Jun 26 11:59:58 2026
+| NVIDIA-SMI 595.71.05              Driver Version: 595.71.05      CUDA Version: 13.2     |
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:00:09.0 Off |                   On |
++-----------------------------------------+------------------------+----------------------+
+"""
+    samples, source = taken(tmp_path, content)
+    assert (samples, whats(source)) == ([], ["cards whose memory cannot be read"])
+
+
+def test_what_is_odd_in_json_of_gpustat_is_passed_over(tmp_path: Path) -> None:
+    content = b"""{"query_time": "yesterday", "gpus": [7,
+  {"index": 0, "memory.used": 1551, "memory.total": 143771, "processes": "unknown"},
+  {"index": 1, "memory.used": 1, "memory.total": 143771, "processes": ["?", {"pid": 7, "gpu_memory_usage": 5}]}]}"""
+    (cards, holders), source = taken(tmp_path, content)
+    assert columns(cards)["wall_us"] == [SAVED_S * 1_000_000] * 2
+    assert columns(cards)["used_bytes"] == [1551 * MIB, MIB]
+    assert (columns(holders)["pid"], columns(holders)["used_bytes"]) == ([7], [5 * MIB])
+    assert whats(source) == [FILE_TIME]
+    (cards, _), _ = taken(tmp_path, content.replace(b'"yesterday"', b"1796049907"))
+    assert columns(cards)["wall_us"] == [SAVED_S * 1_000_000] * 2
+
+
+def test_what_is_odd_in_lists_of_cards_is_passed_over(tmp_path: Path) -> None:
+    devices = b'[{"device_name": "x", "gpu_util": null, "mem_used": "5", "processes": ["?"]}]'
+    (cards,), _ = taken(tmp_path, devices)
+    assert columns(cards)["used_bytes"] == [5]
+    listed = b'["?", {"gpu": 0, "vram_used": "1000 MB", "vram_total": "24 GB"}, {"gpu": 1, "vram_used": "7 parsecs"}]'
+    (cards,), _ = taken(tmp_path, b'{"gpu_data": ' + listed + b', "total_vram": 0}')
+    assert (columns(cards)["index"], columns(cards)["used_bytes"]) == ([0], [1000 * MIB])
+    assert columns(cards)["total_bytes"] == [24 * 1024 * MIB]
+
+
+def test_series_of_a_metrics_store_may_be_counters_and_hold_what_is_none(tmp_path: Path) -> None:
+    content = b"""{"data": {"result": [{"metric": {"__name__": "requests_total", "job": "a"},
+  "values": [[1796049907, "4"], [1796049908], [1796049909, "many"], "?"]}]}}"""
+    (counters,), source = taken(tmp_path, content)
+    assert columns(counters) == {
+        "wall_us": [1_796_049_907_000_000],
+        "name": ["requests_total"],
+        "labels": ["job=a"],
+        "value": [4.0],
+    }
+    assert source.problems == []
+
+
+def test_documents_of_another_shape_and_what_is_none_are_told(tmp_path: Path) -> None:
+    content = b'{"running":[{"model":"a","state":"ready","proxy":"x"}]} {"models": []} [1] "text" 7 }'
+    (reports,), source = taken(tmp_path, content)
+    assert columns(reports)["model"] == ["a"]
+    assert [(problem.what, problem.count, problem.offset) for problem in source.problems] == [
+        ("what follows is no JSON document", 1, len(content) - 1),
+        (FILE_TIME, 1, None),
+        ("documents of another shape were passed over", 4, None),
+    ]
+
+
+def test_a_document_beyond_what_is_held_is_cut_and_that_is_told(tmp_path: Path) -> None:
+    content = b'{"running":[{"model":"a","state":"ready","proxy":"x"}]}'
+    _, samples, source = read(tmp_path, content * 2, Options(held_bytes=len(content) + 3), modified_s=SAVED_S)
+    assert [len(sample.offset) for sample in samples] == [1]
+    assert whats(source)[:2] == [
+        "what follows is no JSON document",
+        f"the document is longer than {len(content) + 3} bytes: the rest was not read",
+    ]
+
+
+def test_samples_of_rocm_smi_appended_to_each_other_are_two_moments_of_each_card(tmp_path: Path) -> None:
+    text = b"""GPU[0]		: VRAM Total Memory (B): 4278190080
+GPU[0]		: VRAM Total Used Memory (B): 10240
+GPU[1]		: VRAM Total Memory (B): 4278190080
+"""
+    (cards,), _ = taken(tmp_path, text + text.replace(b"10240", b"20480"))
+    assert (columns(cards)["index"], columns(cards)["used_bytes"]) == ([0, 0], [10_240, 20_480])
+
+
+def test_rows_of_rocm_smi_that_are_no_card_are_counted_and_the_driver_row_is_not(tmp_path: Path) -> None:
+    table = b"""device,VRAM Total Memory (B),VRAM Total Used Memory (B)
+
+card0,4278190080,N/A
+system,,
+warning,,
+"""
+    (cards,), source = taken(tmp_path, table)
+    assert (columns(cards)["total_bytes"], "used_bytes" in columns(cards)) == ([4_278_190_080], False)
+    assert [(problem.what, problem.count) for problem in source.problems] == [
+        (FILE_TIME, 1),
+        ("rows that are no sample", 1),
+    ]
+
+
+def test_figures_of_mig_instances_are_not_taken_for_the_cards(tmp_path: Path) -> None:
+    content = b"""# TYPE DCGM_FI_DEV_FB_USED gauge
+DCGM_FI_DEV_FB_USED{gpu="0"} 1551
+DCGM_FI_DEV_FB_USED{gpu="0",GPU_I_ID="2"} 700
+"""
+    (cards,), source = taken(tmp_path, content)
+    assert columns(cards)["used_bytes"] == [1551 * MIB]
+    assert whats(source) == [FILE_TIME, "figures of MIG instances were passed over"]
+
+
+def test_a_capture_through_standard_input_has_no_time_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b'{"running":[{"model":"a","state":"ready","proxy":"x"}]}'
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    reports, source = read_inputs(["-"])
+    assert isinstance(reports, SelfReports)
+    assert isinstance(source, Source)
+    assert reports.wall_us == [None]
+    assert [(problem.what, problem.remedy) for problem in source.problems] == [
+        (
+            "the capture prints no time, and its rows cannot be placed",
+            "save it to a file, or capture a form that prints the time",
+        )
+    ]
+
+
+def test_what_is_odd_among_loaded_models_is_passed_over_or_counted(tmp_path: Path) -> None:
+    (reports,), _ = taken(tmp_path, b'{"models":["?",{"name":"x","size":-1,"size_vram":"much"}]}')
+    assert (columns(reports)["model"], "total_bytes" in columns(reports)) == (["x"], False)
+    table = b"""
+NAME    ID    SIZE      PROCESSOR    UNTIL
+x       01    9 GB      somewhere    Forever
+
+y       02    large     100% GPU     Forever
+z       03    512 B     100% GPU     Forever
+"""
+    (reports,), source = taken(tmp_path, table)
+    assert columns(reports) == {
+        "wall_us": [SAVED_S * 1_000_000] * 2,
+        "kind": ["loaded"] * 2,
+        "model": ["x", "z"],
+        "total_bytes": [9_000_000_000, 512],
+        "card_bytes": [None, 512],
+        "bound_bytes": [0, 0],
+        "state": ["Forever"] * 2,
+    }
+    assert whats(source) == [FILE_TIME, "rows of the table that are none"]
+
+
+def test_answers_of_several_interfaces_give_their_counters_with_length_reasoning_and_limit(tmp_path: Path) -> None:
+    content = b"""{"created_at":"2026-09-18T08:12:24.1234567+02:00","model":"m","response":"<think>hm</think> yes","done_reason":"length","eval_count":5,"eval_duration":9,"load_duration":1,"req":{"think":true}}
+{"timestamp":"yesterday","result":{"created":1796036871,"choices":[{"finish_reason":"stop","message":{"content":"yes","reasoning":"hm"}}],"usage":{"completion_tokens":3}},"request":"{\\"chat_template_kwargs\\":{\\"enable_thinking\\":false}}","params":{"think":true}}
+{"t":12,"usage":{"total_tokens":2},"payload":{"prompt":"x"}}
+
+{"usage":{"total_tokens":"many"}}
+{"resp":{"resp":{"resp":{"resp":{"resp":{"usage":{"total_tokens":9}}}}}}}
+broken
+"""
+    (counters,), source = taken(tmp_path, content)
+    assert list(zip(counters.name, counters.value, counters.wall_us, strict=True)) == [  # type: ignore[union-attr]
+        *(
+            (name, value, 1_789_711_944_123_456)
+            for name, value in (
+                ("eval_count", 5.0),
+                ("eval_duration", 9.0),
+                ("load_duration", 1.0),
+                ("answer.content_chars", 3.0),
+                ("answer.reasoning_chars", 2.0),
+                ("answer.limited", 1.0),
+                ("asked.reasoning", 1.0),
+            )
+        ),
+        *(
+            (name, value, 1_796_036_871_000_000)
+            for name, value in (
+                ("usage.completion_tokens", 3.0),
+                ("answer.content_chars", 3.0),
+                ("answer.reasoning_chars", 2.0),
+                ("answer.limited", 0.0),
+                ("asked.reasoning", 0.0),
+            )
+        ),
+        ("usage.total_tokens", 2.0, None),
+    ]
+    assert [(problem.what, problem.count) for problem in source.problems] == [
+        ("lines that are no object", 1),
+        ("lines without counters were passed over", 2),
+        ("answers without a time", 2),
     ]

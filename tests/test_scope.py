@@ -207,6 +207,17 @@ def test_lines_inside_a_text_that_another_line_carries_are_data(tmp_path: Path) 
     assert rows(found, believed) == [(True,), (True,), (False,)]
 
 
+def test_a_text_that_no_line_closes_for_long_is_given_up(tmp_path: Path) -> None:
+    opened = "0.03.000.000 W srv  server_chat_: unsupported Responses tool type 'x\n"
+    late = "0.03.100.000 I llama_kv_cache:      CUDA0 KV buffer size = 77777.00 MiB\n"
+    filler = "0.03.200.000 I srv  something: of no use\n" * 20_100
+    closed = "0.09.000.000 I srv    load_model: loading model forged.gguf' skipped\n"
+    found = case(tmp_path, server=BEGIN + ALPHA + opened + late + filler + closed + CLEANUP)
+    assert lives(found) == [(1, "alpha.gguf", True, "exit")]
+    assert items(found) == ALPHA_HOLDS
+    assert owners(found, "buffer_allocated")[2:] == [(1, "inferred", None)]
+
+
 def test_an_allocation_without_prefix_from_a_writer_that_has_one_is_suspect(tmp_path: Path) -> None:
     *head, ready, idle = ALPHA.splitlines(keepends=True)
     forged = "llama_kv_cache:      CUDA0 KV buffer size = 77777.00 MiB\n"

@@ -378,3 +378,48 @@ def test_all_differences_sum_to_what_the_cards_hold_less_the_report(tmp_path: Pa
         ("last_value_wins_with_host", 0),
         ("contexts_and_projector", 0),
     ]
+
+
+BARE = """
+srv    load_model: loading model '/srv/models/a.gguf'
+llama_prepare_model_devices: using device CUDA0 (NVIDIA GeForce RTX 3090) (0000:0a:00.0) - 23525 MiB free
+load_tensors:        CUDA0 model buffer size =  5000.00 MiB
+llama_context: constructing llama_context
+llama_kv_cache:      CUDA0 KV buffer size =  1000.00 MiB
+srv  llama_server: model loaded
+"""
+
+
+def test_without_a_measured_card_there_is_no_gap_and_that_is_said(tmp_path: Path) -> None:
+    load = explained(opened(tmp_path, server_log=journal(4711, 0, BARE)), 5000)
+    assert load["gap"] is None
+    assert claims(load) == [("not measured", "The gap to the self-report is not measured: nothing measured CUDA0.")]
+    host = BARE.replace("CUDA0 model", "  CPU model").replace("CUDA0 KV", "  CPU KV")
+    (tmp_path / "host").mkdir()
+    load = explained(opened(tmp_path / "host", server_log=journal(4711, 0, host)), 5000)
+    assert claims(load) == [("not measured", "The gap to the self-report is not measured: no card was sampled.")]
+
+
+def test_a_gap_of_which_no_item_can_be_left_out_is_shown_without_a_claim(tmp_path: Path) -> None:
+    connection = opened(tmp_path, server_log=journal(4711, 0, BARE), apps_csv=holders_csv((9, 0, 4711, 6600)))
+    load = explained(connection, 4000)
+    assert (load["gap"]["mib"], load["gap"]["items"], load["gap"]["unexplained_mib"]) == (2600.0, [], 2600.0)
+    assert not any("can be named" in claim for _, claim in claims(load))
+
+
+def test_a_program_whose_report_nobody_knows_is_not_replayed(tmp_path: Path) -> None:
+    connection = case_of(FIXTURES / "vllm-two-cards")
+    load = explained(connection, 60_000)
+    assert load["self_report"]["replay"] is None
+    assert load["self_report"]["mib"] == 60_000.0
+
+
+def test_a_rest_like_that_of_plain_loads_is_not_said_to_be_counted_twice(tmp_path: Path) -> None:
+    plain = PLAIN.format(name="plain")
+    connection = opened(
+        tmp_path,
+        server_log=journal(1, 0, plain) + journal(4711, 60, MTP),
+        apps_csv=holders_csv((0.0105, 0, 1, 6600), (0.0105, 1, 1, 6600), (69, 0, 4711, 15002), (69, 1, 4711, 17770)),
+    )
+    load = explained(connection, 24422.05)
+    assert not any("counted twice" in claim for _, claim in claims(load))

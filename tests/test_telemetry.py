@@ -285,3 +285,134 @@ def test_children_of_a_router_whose_log_has_no_wall_time_are_placed_by_their_mem
     assert max(abs(one - other) for one, other in zip(*begun, strict=True)) < 2_000_000
     measured = [[(row.moment, row.device, row.measured_bytes) for row in one.measured.measures] for one in found]
     assert measured[0] == measured[1]
+
+
+# -- samples that say less --------------------------------------------------------------------------------------------
+
+TABLE = """\
+Mon Nov 30 11:00:{second} 2026
+| NVIDIA-SMI 580.159.04             Driver Version: 580.159.04     CUDA Version: 13.0     |
+|   0  NVIDIA H200                    Off |   00000000:00:06.0 Off |                    0 |
+| N/A   30C    P0             77W /  700W |    {first}MiB / 143771MiB |      0%      Default |
+|   1  NVIDIA H200                    Off |   00000000:00:07.0 Off |                    0 |
+| N/A   30C    P0             77W /  700W |    {other}MiB / 143771MiB |      0%      Default |
+|    0   N/A  N/A              77      C   /usr/local/bin/llama-server             {first}MiB |
+"""
+
+
+def test_cards_without_a_uuid_are_told_apart_by_their_bus_ids(tmp_path: Path) -> None:
+    tables = TABLE.format(second="05", first=1600, other=5) + TABLE.format(second="06", first=1612, other=5)
+    found = case(tmp_path, server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")), table=tables)
+    seen = f"SELECT pci_bus_id, gpu_index, count(*), max(used_bytes) / {MIB} FROM card_sample JOIN card USING (card_id)"
+    assert rows(found, f"{seen} GROUP BY ALL ORDER BY ALL") == [
+        ("00000000:00:06.0", 0, 2, 1612.0),
+        ("00000000:00:07.0", 1, 2, 5.0),
+    ]
+    assert [row[2] for row in rows(found, LAST)] == [1612.0]
+
+
+def test_cards_that_only_have_numbers_are_told_apart_by_them(tmp_path: Path) -> None:
+    head = "#Date        Time         gpu    pwr     sm     fb\n#YYYYMMDD    HH:MM:SS     Idx      W      %     MB\n"
+    dmon = head + "".join(
+        f" 20261130    11:00:0{at}       {card}    100      0   {card}5\n" for at in (1, 2) for card in (0, 1)
+    )
+    found = case(tmp_path, dmon=dmon)
+    counted = "SELECT gpu_index, count(*) FROM card_sample JOIN card USING (card_id) GROUP BY ALL ORDER BY ALL"
+    assert rows(found, counted) == [(0, 2), (1, 2)]
+
+
+def test_rows_without_a_time_or_a_pid_are_no_samples(tmp_path: Path) -> None:
+    undated = TABLE.format(second="05", first=1600, other=5).split("\n", 1)[1]
+    found = case(
+        tmp_path, table=undated, apps=apps().rstrip() + f"\n2026/11/30 11:00:01.000, {CARD}, [N/A], x, 9 MiB\n"
+    )
+    assert rows(found, "SELECT count(*) FROM card_sample") == [(0,)]
+    assert rows(found, "SELECT count(*) FROM holder_sample") == [(0,)]
+
+
+def test_times_that_print_their_zone_are_taken_as_they_are(tmp_path: Path) -> None:
+    zoned = apps(*every("13:00:02", "13:00:08", CARD, 77, 1600)).replace(".000,", ".000+02:00,")
+    found = case(tmp_path, server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")), apps=zoned)
+    assert [row[2] for row in rows(found, LAST)] == [1600.0]
+
+
+def test_an_earlier_process_with_the_same_pid_is_another(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        tz_us=0,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        apps=apps(*every("10:30:02", "10:30:08", CARD, 77, 9000), *every("11:00:02", "11:00:08", CARD, 77, 1600)),
+    )
+    assert [row[2] for row in rows(found, LAST)] == [1600.0]
+    assert rows(found, "SELECT count(*) FROM holder_sample WHERE process_id IS NULL") == [(7,)]
+
+
+def test_a_process_whose_name_the_tool_does_not_know_may_be_any(tmp_path: Path) -> None:
+    unnamed = apps(*every("11:00:12", "11:00:18", CARD, 502, 1600)).replace(
+        "/usr/local/bin/llama-server", "[Not Found]"
+    )
+    found = case(tmp_path, server=journal(*load("11:00:11", "11:00:14", "11:00:19", "CUDA0")), apps=unnamed)
+    assert [row[4] for row in rows(found, LAST)] == ["overlap of lives; only card that this process holds"]
+    other = unnamed.replace("[Not Found]", "/usr/bin/blender")
+    found = case(tmp_path, server=journal(*load("11:00:11", "11:00:14", "11:00:19", "CUDA0")), apps=other)
+    assert rows(found, LAST) == []
+
+
+def test_a_card_that_was_sampled_before_the_load_alone_measures_nothing(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        gpu=gpus(("11:00:00", 0, CARD, "00000000:06:00.0", 300)),
+    )
+    assert rows(found, LAST) == []
+    assert rows(found, "SELECT card_id IS NOT NULL, joined_by FROM device") == [
+        (True, "bus order; all cards are visible")
+    ]
+
+
+def test_a_log_without_any_clock_stays_without_times_even_where_one_life_fits(tmp_path: Path) -> None:
+    bare = "".join(f"{text.split(' I ', 1)[1]}\n" for _, text in load("", "", "", "CUDA0"))
+    found = case(tmp_path, server=bare, apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600)))
+    assert rows(found, "SELECT begun_us, ready_us FROM load") == [(None, None)]
+    assert [row[4] for row in rows(found, LAST)] == [
+        "order of lives; the log has no wall time; only card that this process holds"
+    ]
+
+
+def test_a_clock_of_its_own_is_placed_where_the_memory_appears(tmp_path: Path) -> None:
+    entries = [text for _, text in load("", "", "", "CUDA0")]
+    plain = "\n".join([*entries[:2], "a line without a clock: load_tensors: offloaded 1/1 layers to GPU", *entries[2:]])
+    found = case(tmp_path, server=plain + "\n", apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600)))
+    ready = "SELECT ready_us - begun_us FROM load"
+    assert rows(found, ready) == [(2_300_000,)]  # as the clock before its lines says
+    assert [row[2] for row in rows(found, LAST)] == [1600.0]
+
+
+def test_two_cards_without_bus_ids_in_the_log_are_joined_by_the_order_of_those_it_holds(tmp_path: Path) -> None:
+    third = "GPU-00000000-0000-4000-8000-000000000003"
+    found = case(
+        tmp_path,
+        server=export(77, *TWO),
+        gpu=gpus(
+            ("11:00:00", 0, third, "00000000:05:00.0", 0),
+            ("11:00:00", 1, CARD, "00000000:06:00.0", 0),
+            ("11:00:00", 2, OTHER, "00000000:07:00.0", 0),
+        ),
+        apps=held(1600, 2700),
+    )
+    assert joined(found) == [("CUDA0", 1600.0), ("CUDA1", 2700.0)]
+    assert {row[4] for row in rows(found, LAST)} == {
+        "trusted process id; order of its devices and of the cards it holds"
+    }
+
+
+def test_the_runtime_on_a_card_with_another_driver_is_not_taken_from_the_table(tmp_path: Path) -> None:
+    found = case(tmp_path, server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")), table=TABLE.format(
+        second="05", first=1600, other=5).replace("580.159.04", "999.1.01"))  # fmt: skip
+    other = rows(found, "SELECT basis, note FROM runtime")
+    found = case(tmp_path, server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")), table=TABLE.format(
+        second="05", first=1600, other=5))  # fmt: skip
+    assert (other, rows(found, "SELECT basis, note FROM runtime")) == (
+        [("inferred", "as on any card")],
+        [("inferred", "as on NVIDIA H200")],
+    )

@@ -196,3 +196,67 @@ def test_rotated_journals_are_one_stream_in_the_order_of_their_numbers_whatever_
     assert [item.size_bytes for item in both.ownership.loads[0].items] == [
         item.size_bytes for item in alone.ownership.loads[0].items
     ]
+
+
+def busy(missing: int | None = None) -> list[str]:
+    """A server that says that it is idle between its other lines, always with the same words; a line left out."""
+    idle = "0.10.000.000 I srv  update_slots: all slots are idle"
+    found = [idle, idle]
+    for number, line in enumerate(server()):
+        found += [line, idle, idle] if number % 2 else [line, idle]
+    return [line for number, line in enumerate(found) if number != missing]
+
+
+def test_lines_that_repeat_are_paired_by_their_neighbours(tmp_path: Path, catalogue: Catalogue) -> None:
+    both = read(tmp_path, catalogue, j=journal(busy()), k=text(busy()))
+    assert len(owned(both)) == len(busy())
+    assert all(line.twin is not None for line in owned(both))
+    assert notes(both) == [f"{len(busy())} lines are the same as in F/j: counted once"]
+
+
+def test_of_lines_that_repeat_one_that_a_collector_lost_is_one_line_less(tmp_path: Path, catalogue: Catalogue) -> None:
+    whole = busy()
+    both = read(tmp_path, catalogue, j=journal(whole), k=text(busy(missing=whole.index(server()[9]))))
+    assert [line.text for line in owned(both)] == whole
+    assert [line.text for line in owned(both) if line.twin is None] == [server()[9]]
+
+
+def test_lines_that_differ_in_a_number_between_equal_ones_are_of_two_servers(
+    tmp_path: Path, catalogue: Catalogue
+) -> None:
+    other = [line.replace("n_tokens = 1", "n_tokens = 7") if "release" in line else line for line in server()]
+    both = read(tmp_path, catalogue, j=journal(server()), k=text(other))
+    assert len(both.ownership.loads) == 2
+    assert notes(both) == []
+
+
+def test_equal_lines_of_which_many_came_at_other_times_are_of_two_servers(tmp_path: Path, catalogue: Catalogue) -> None:
+    lines = server()
+    late = docker(lines[:40]) + docker(lines[40:], late_us=400_000_000)
+    both = read(tmp_path, catalogue, j=journal(lines), k=late)
+    assert len(both.ownership.loads) == 2
+
+
+def test_a_kernel_message_in_two_journals_is_one_and_so_is_a_small_writer_beside_a_twin(
+    tmp_path: Path, catalogue: Catalogue
+) -> None:
+    def entry(pid: int, message: str, transport: str, cursor: str, late_us: int = 0) -> bytes:
+        head = f"__CURSOR=s={cursor};i=1;b=b1\n__REALTIME_TIMESTAMP={BEGIN_US + 100_000 + late_us}\n_HOSTNAME=box\n"
+        head += f"_BOOT_ID=b1\n_TRANSPORT={transport}\n_PID={pid}\nSYSLOG_IDENTIFIER=x\n"
+        return f"{head}MESSAGE={message}\n\n".encode()
+
+    xid = "NVRM: Xid (PCI:0000:01:00): 79, pid=42, name=llama-server, GPU has fallen off the bus."
+    both = read(tmp_path, catalogue, a=entry(0, xid, "kernel", "ab"), b=entry(0, xid, "kernel", "cd", 1000))
+    assert [line.text for line in owned(both)] == [xid]
+    assert notes(both) == ["1 lines are the same as in F/a: counted once"]
+    later = entry(0, xid, "kernel", "cd", 60_000_000)
+    both = read(tmp_path, catalogue, a=entry(0, xid, "kernel", "ab"), b=later)
+    assert [line.text for line in owned(both)] == [xid, xid]
+
+
+def test_lines_that_no_pattern_reads_are_counted_once_too(tmp_path: Path, catalogue: Catalogue) -> None:
+    unknown = "0.10.900.000 I something: holds 17.00 MiB"
+    lines = [*server(), unknown]
+    both = read(tmp_path, catalogue, j=journal(lines), k=text([*lines, "0.11.0.000 I other: holds 18.00 MiB"]))
+    unread = [one.text for counts in both.counts.values() for one in counts.unread]
+    assert sorted(unread) == sorted([unknown, "0.11.0.000 I other: holds 18.00 MiB"])

@@ -8,7 +8,7 @@ import pytest
 from report_documents import cpu_only, engine, failed_load, log_only, overnamed, plain, silent, two_cards
 
 from forensics.document import choose_load
-from forensics.verdict import verdict
+from forensics.verdict import next_step, verdict
 
 MIB = 1024 * 1024
 
@@ -145,3 +145,102 @@ def one(measured_mib: float | None, named_mib: float, **more: Any) -> dict[str, 
 )
 def test_the_verdict_on_a_small_load(load: dict[str, Any], sentence: str) -> None:
     assert verdict({"loads": [load]}, load) == sentence
+
+
+HOST = {"model": "m", "devices": [{"device": "CPU", "where": "host", "items": [{"mib": 512.0}]}]}
+RUNTIME = {"part": "runtime", "kind": "runtime", "mib": 600.0, "basis": "inferred"}
+
+
+@pytest.mark.parametrize(
+    ("load", "step"),
+    [
+        pytest.param(None, "Give the log of the server from its start, or the journal of its unit.", id="no load"),
+        pytest.param(
+            {"failure": {"what": "x"}},
+            "Change what the failure names, and start it again; --evidence prints its lines.",
+            id="failed",
+        ),
+        pytest.param(
+            {"failure": {"what": "x", "asked_mib": 9.0}},
+            "Ask for less than was there (shorter context, fewer slots, smaller cache type), or free the card first.",
+            id="refused an amount",
+        ),
+        pytest.param(
+            {"model": "m", "devices": [{"gpu_index": 0, "measured_mib": 9.0, "items": [RUNTIME]}]},
+            "Raise the server's log level until it prints its buffer sizes, start it again and look again.",
+            id="silent",
+        ),
+        pytest.param(HOST, "Nothing is missing.", id="no card"),
+        pytest.param(
+            one(None, 1024),
+            "Sample the cards while the server runs (nvidia-smi --query-compute-apps) and give the samples too.",
+            id="not measured",
+        ),
+        pytest.param(
+            one(1024, 1324),
+            "Read the rows of GPU 0 with --evidence: one of them names memory that another already names.",
+            id="named twice",
+        ),
+        pytest.param(
+            one(1024, 1024, measured_by="card"),
+            "Sample the cards by process, or once before the server starts, to tell its memory from the others'.",
+            id="whole card",
+        ),
+        pytest.param(
+            one(1024, 900),
+            "Sample the card before the load and at ready (--at ready): what is there by then is not growth.",
+            id="a rest of which nobody knows when it came",
+        ),
+        pytest.param(
+            one(1024, 900, growth_mib=100.0),
+            "Sample the card before the load and at ready (--at ready): what is there by then is not growth.",
+            id="a rest that grew",
+        ),
+        pytest.param(
+            one(1024, 900, growth_mib=10.0),
+            "Most of the rest was there at ready. Start with one option less, and compare: forensics diff A B.",
+            id="a rest from the beginning",
+        ),
+        pytest.param(
+            {"model": "m", "devices": [{"measured_mib": 1600.0, "items": [RUNTIME, {"mib": 1000.0}]}]},
+            "Nothing is missing. To see the runtime measured instead of inferred, sample the card while the server "
+            "sleeps or before it loads.",
+            id="runtime inferred",
+        ),
+        pytest.param(one(1024, 1024), "Nothing is missing.", id="all there"),
+    ],
+)
+def test_the_next_step_is_the_one_that_would_help_most(load: dict[str, Any] | None, step: str) -> None:
+    assert next_step({"loads": []}, load) == step
+    missing = [{"what": "x", "remedy": ""}, {"what": "y", "remedy": "Do y."}]
+    assert next_step({"loads": [], "missing": missing}, load) == "Do y."
+
+
+def test_a_load_that_the_log_names_on_hosts_only_is_on_no_card_even_if_a_card_is_bare() -> None:
+    load = {"model": "m", "devices": [*HOST["devices"], {"gpu_index": 0, "items": []}]}
+    assert verdict({"loads": [load]}, load) == "m is on no card: the log names 0.50 GiB of host memory."
+
+
+def test_a_large_rest_is_told_with_the_runtime_beside_it() -> None:
+    items = [RUNTIME, {"part": "target", "kind": "weights", "mib": 800.0, "basis": "logged"}]
+    load = {"model": "m", "devices": [{"gpu_index": 0, "measured_mib": 2000.0, "items": items}]}
+    assert verdict({"loads": [load]}, load) == (
+        "m holds 1.95 GiB on GPU 0; 600 MiB of it (30 %) is unexplained: nothing in the evidence names it. Another "
+        "600 MiB is runtime that no log line mentions (inferred)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "pid", "sentence"),
+    [
+        ([{"because": "verbosity 3", "load_id": "other"}], None, "logged no buffer sizes. GPU 0 shows 9 MiB for m;"),
+        ([{"because": "x" * 60}], 7, "logged no buffer sizes. GPU 0 shows 9 MiB held by pid 7 for m;"),
+        ([{"because": "verbosity 3"}], 7, "sizes (verbosity 3). GPU 0 shows 9 MiB held by pid 7 for m;"),
+    ],
+    ids=["another's", "too-long", "fits"],
+)
+def test_why_nothing_is_attributed_is_said_where_it_is_known(
+    missing: list[dict[str, str]], pid: int | None, sentence: str
+) -> None:
+    load = {"model": "m", "load_id": "ab", "pid": pid, "devices": [{"gpu_index": 0, "measured_mib": 9.0, "items": []}]}
+    assert sentence in verdict({"loads": [load], "missing": missing}, load)

@@ -161,6 +161,11 @@ class Source:
     problems: list[Problem] = field(default_factory=list)
     records: int = 0
 
+    def tell(self, severity: str, what: str, remedy: str = "", offset: int | None = None, count: int = 1) -> None:
+        """Keep something that was met `count` times, unless that is never."""
+        if count:
+            self.problems.append(Problem(self.name, severity, what, remedy, offset, count))
+
     @property
     def is_unread(self) -> bool:
         """Whether nothing of it could be used; of an empty input, all was."""

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from forensics.records.block import CardSamples, HolderSamples, Problem, RequestCounters, SelfReports, Source
+from forensics.records.block import CardSamples, HolderSamples, RequestCounters, SelfReports, Source
+from forensics.records.content import held
 from forensics.records.exposition import Figures
 from forensics.records.json_text import JsonText, Placed
 from forensics.records.options import MIB, Options
 from forensics.records.reports import CounterRows, ReportRows, report_document
-from forensics.records.samples import CardRows, HolderRows, file_time
+from forensics.records.samples import CardRows, HolderRows, file_time_once
 from forensics.records.times import micro, wall_time
 
 __all__ = ["has_shape", "read_json_documents"]
@@ -31,8 +32,10 @@ _SHAPES: tuple[tuple[bytes, ...], ...] = (
 )
 """Keys that stand together in documents that are read."""
 
-_STATUS_LINE = re.compile(rb"(?:HTTP/[0-9.]+ )?[1-5][0-9][0-9](?: [A-Za-z ]+)?\r?\n(?:\r?\n)?")
 _MOST_BYTES = 256 * MIB
+"""As objects it takes some ten times as much."""
+
+_STATUS_LINE = re.compile(rb"(?:HTTP/[0-9.]+ )?[1-5][0-9][0-9](?: [A-Za-z ]+)?\r?\n(?:\r?\n)?")
 
 
 def has_shape(head: bytes) -> bool:
@@ -44,17 +47,11 @@ def read_json_documents(
     source: Source, pieces: Iterator[bytes], options: Options
 ) -> Iterator[CardSamples | HolderSamples | SelfReports | RequestCounters]:
     """Yield what the documents of a source hold, one after another as they were appended."""
-    del options
-    held = bytearray()
-    beyond = 0
-    for piece in pieces:
-        room = max(_MOST_BYTES - len(held), 0)
-        held += piece[:room]
-        beyond += max(len(piece) - room, 0)
+    most = min(options.held_bytes, _MOST_BYTES)
+    kept, beyond = held(pieces, most)
     if beyond:
-        what = f"the document is longer than {_MOST_BYTES} bytes: the rest was not read"
-        source.problems.append(Problem(source.name, "loss", what, "query less at once", _MOST_BYTES))
-    content = bytes(held)
+        source.tell("loss", f"the document is longer than {most} bytes: the rest was not read", "query less", most)
+    content = bytes(kept)
     status = _STATUS_LINE.match(content)
     base = status.end() if status else 0
     base += len(content[base:]) - len(content[base:].removeprefix(b"\xef\xbb\xbf"))
@@ -64,7 +61,7 @@ def read_json_documents(
         reader.take(found)
     if text.rest < len(text.text):
         offset, _ = text.extent(Placed(None, text.rest, text.rest))
-        source.problems.append(Problem(source.name, "loss", "what follows is no JSON document", "", offset))
+        source.tell("loss", "what follows is no JSON document", "", offset)
     yield from reader.all()
 
 
@@ -78,13 +75,7 @@ class _Documents:
         self.figures = Figures()
         self.reports, self.counters = ReportRows(), CounterRows()
         self.unknown = 0
-        self._captured: list[int | None] = []
-
-    def captured(self) -> int | None:
-        """The time of the file, said once."""
-        if not self._captured:
-            self._captured.append(file_time(self.source))
-        return self._captured[0]
+        self.captured = file_time_once(source)
 
     def take(self, found: Placed) -> None:
         """Take one document."""
@@ -99,27 +90,19 @@ class _Documents:
         if any(reader(found) for reader in readers):
             return
         if not isinstance(value, (dict, list)) or not report_document(
-            self.text, found, self._report_time(value), self.reports, self.counters
+            self.text, found, self.captured(), self.reports, self.counters
         ):
             self.unknown += 1
-
-    def _report_time(self, value: object) -> int | None:
-        del value
-        return self.captured()
 
     def all(self) -> Iterator[CardSamples | HolderSamples | SelfReports | RequestCounters]:
         """Everything that was gathered."""
         for (cards, holders), known in ((self.zoned, True), (self.local, False)):
-            if len(cards):
-                yield cards.samples(self.source, zone_known=known)
-            if len(holders):
-                yield holders.samples(self.source, zone_known=known)
+            yield from cards.samples(self.source, zone_known=known)
+            yield from holders.samples(self.source, zone_known=known)
         yield from self.figures.samples(self.source)
         yield from self.reports.reports(self.source)
         yield from self.counters.counters(self.source)
-        if self.unknown:
-            what = "documents of another shape were passed over"
-            self.source.problems.append(Problem(self.source.name, "note", what, "", None, self.unknown))
+        self.source.tell("note", "documents of another shape were passed over", "", None, self.unknown)
 
     # -- shapes -------------------------------------------------------------------------------------------------------
 

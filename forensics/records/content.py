@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import BinaryIO, Protocol
 
-from forensics.records.block import Problem, Source
+from forensics.records.block import Source
 from forensics.records.options import MIB, Options
 
-__all__ = ["at_least", "chain", "compression", "content"]
+__all__ = ["at_least", "chain", "compression", "content", "drained", "held"]
 
 _LZMA_MEMORY = 512 * MIB
 """What a dictionary may take: an xz header can ask for 4 GiB."""
@@ -178,9 +178,7 @@ def _raw(stream: BinaryIO, source: Source, size: int, on_read: Callable[[int], N
         try:
             piece = stream.read(size)
         except OSError as error:
-            source.problems.append(
-                Problem(source.name, "loss", f"reading failed: {error.strerror}", "check the disk or mount", offset)
-            )
+            source.tell("loss", f"reading failed: {error.strerror}", "check the disk or mount", offset)
             return
         if not piece:
             return
@@ -202,6 +200,23 @@ def chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     if first:
         yield first
     yield from rest
+
+
+def held(pieces: Iterator[bytes], most: int) -> tuple[bytearray, int]:
+    """Take all pieces and keep the first `most` bytes; the second value is how many were beyond."""
+    kept = bytearray()
+    beyond = 0
+    for piece in pieces:
+        room = most - len(kept)
+        kept += piece[:room]
+        beyond += max(len(piece) - room, 0)
+    return kept, beyond
+
+
+def drained(pieces: Iterator[bytes]) -> None:
+    """Take all pieces for nothing but their digest, which is part of the case whatever is read of them."""
+    for _ in pieces:
+        pass
 
 
 def _decompressor(kind: str) -> Callable[[], _Decompressor] | None:
@@ -226,7 +241,7 @@ def _decompressed(pieces: Iterator[bytes], kind: str, source: Source, options: O
     """Decompress members one after another, and say exactly where and why it ended early."""
 
     def problem(severity: str, what: str, remedy: str) -> None:
-        source.problems.append(Problem(source.name, severity, what, remedy, made))
+        source.tell(severity, what, remedy, made)
 
     made = taken = 0
     make = _decompressor(kind)
@@ -293,10 +308,5 @@ def _from_utf16(pieces: Iterator[bytes], source: Source) -> Iterator[bytes]:
     bad += text.count("\ufffd")
     if text:
         yield text.encode("utf-8", "surrogatepass")
-    source.problems.append(
-        Problem(source.name, "note", "the input is UTF-16; offsets address its text as UTF-8", "", 0)
-    )
-    if bad:
-        source.problems.append(
-            Problem(source.name, "loss", "code units that are no UTF-16", "get an intact copy", None, bad)
-        )
+    source.tell("note", "the input is UTF-16; offsets address its text as UTF-8", "", 0)
+    source.tell("loss", "code units that are no UTF-16", "get an intact copy", None, bad)

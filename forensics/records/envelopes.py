@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from forensics.records.block import Block, Partial, Source, Stream
@@ -64,10 +66,13 @@ class Collector:
         self._times.append(time)
         self._streams.append(stream)
 
-    def block(self) -> Block | None:
-        """Make a block of what was taken since the last one. Messages stand in it with a line feed between them."""
+    def blocks(self) -> Iterator[Block]:
+        """A block of what was taken since the last one, if anything was.
+
+        Messages stand in it with a line feed between them.
+        """
         if not self._size:
-            return None
+            return
         sizes = np.array(self._size, np.int64)
         after = np.cumsum(sizes + 1)
         data = b"\n".join((*self._data, b""))
@@ -92,4 +97,4 @@ class Collector:
         )
         self.source.records += len(block)
         self._clear()
-        return block
+        yield block

@@ -7,11 +7,11 @@ the name, a line feed, the length as 64 bits little-endian and the bytes (system
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from forensics.records.block import NO_TIME, Block, Partial, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Partial, Source, Stream
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.options import Options
 from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
@@ -46,18 +46,12 @@ def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterat
         size += len(piece)
         if size < want:
             continue
-        block, rest, want = reader.take(b"".join(held))
-        if block is not None:
-            yield block
+        rest, want = yield from reader.take(b"".join(held))
         held, size = [rest], len(rest)
         # Without a known length wait for as much again, so that a long value is not searched over and over.
         want = max(want, size + size // 2)
-    block, rest, _ = reader.take(b"".join(held))
-    if block is not None:
-        yield block
-    block = reader.finish(rest)
-    if block is not None:
-        yield block
+    rest, _ = yield from reader.take(b"".join(held))
+    yield from reader.finish(rest)
 
 
 def _text(value: bytes | None) -> str | None:
@@ -91,32 +85,27 @@ class _Export:
         self.fields: dict[int, dict[str, str]] = {}
         self.partials: dict[int, Partial] = {}
 
-    def take(self, data: bytes) -> tuple[Block | None, bytes, int]:
-        """Read whole entries; return them, what is left over, and how many bytes are wanted at least to go on."""
+    def take(self, data: bytes) -> Generator[Block, None, tuple[bytes, int]]:
+        """Yield whole entries; return what is left over, and how many bytes are wanted at least to go on."""
         done, want = self._entries(data, 0)
-        block = self._block(data)
+        yield from self._block(data)
         self.base += done
-        return block, data[done:], want
+        return data[done:], want
 
-    def finish(self, data: bytes) -> Block | None:
+    def finish(self, data: bytes) -> Iterator[Block]:
         """Read the last, cut entry as far as its fields are whole, and report what was met."""
         if self.oversized is not None:
-            self._problem("loss", "the last entry is cut, in or behind an oversized field", "", self.oversized)
+            self.source.tell("loss", "the last entry is cut, in or behind an oversized field", "", self.oversized)
         elif data and self.lost_from is None:
-            self._problem("loss", "the last entry is cut", "get a whole copy; its whole fields are used", self.base)
+            self.source.tell("loss", "the last entry is cut", "get a whole copy; its whole fields are used", self.base)
             self.intact = False
             data = data[: data.rfind(b"\n") + 1] + b"\n"
             self._entries(data, 0)
         if self.lost_from is not None:
             self._lost(self.base + len(data))
-        if self.silent:
-            self._problem("note", "entries without a message were passed over", "", None, self.silent)
-        if self.undated:
-            self._problem("loss", "entries without a readable receive time", "", None, self.undated)
-        return self._block(data)
-
-    def _problem(self, severity: str, what: str, remedy: str, offset: int | None, count: int = 1) -> None:
-        self.source.problems.append(Problem(self.source.name, severity, what, remedy, offset, count))
+        self.source.tell("note", "entries without a message were passed over", "", None, self.silent)
+        self.source.tell("loss", "entries without a readable receive time", "", None, self.undated)
+        yield from self._block(data)
 
     def _entries(self, data: bytes, at: int) -> tuple[int, int]:
         """Read entries from `at`; return where the first unread one begins and the size wanted, 0 if unknown."""
@@ -190,7 +179,7 @@ class _Export:
                 at = position
                 continue
             if self.oversized is not None:
-                self._problem(
+                self.source.tell(
                     "loss", f"an entry with a field of more than {limit} bytes was left out", "", self.oversized
                 )
                 self.oversized = None
@@ -302,11 +291,11 @@ class _Export:
         self.intact, self.oversized = False, None
         assert start is not None
         what = f"{until - start} bytes are no journal entry"
-        self._problem("loss", what, "get an intact copy; streams behind it are not trusted", start)
+        self.source.tell("loss", what, "get an intact copy; streams behind it are not trusted", start)
 
-    def _block(self, data: bytes) -> Block | None:
+    def _block(self, data: bytes) -> Iterator[Block]:
         if not self.starts:
-            return None
+            return
         starts = np.array(self.starts, np.int64)
         ends = np.array(self.ends, np.int64)
         lengths = ends - starts
@@ -330,4 +319,4 @@ class _Export:
         )
         self.source.records += len(block)
         self._clear()
-        return block
+        yield block

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from forensics.records.block import CardSamples, HolderSamples, Problem, RequestCounters, Source
-from forensics.records.lines import lines
+from forensics.records.block import CardSamples, HolderSamples, RequestCounters, Source
+from forensics.records.lines import placed_lines
 from forensics.records.options import MIB, Options
 from forensics.records.reports import CounterRows
-from forensics.records.samples import CardRows, HolderRows, file_time
+from forensics.records.samples import CardRows, HolderRows, file_time_once
 
 __all__ = ["METRIC", "STATUS", "Figures", "read_exposition"]
 
@@ -136,13 +136,9 @@ class Figures:
                 process=process,
                 used_bytes=round(figure.value),
             )
-        if len(cards):
-            yield cards.samples(source, zone_known=True)
-        if len(holders):
-            yield holders.samples(source, zone_known=True)
-        if self.instances:
-            what = "figures of MIG instances were passed over"
-            source.problems.append(Problem(source.name, "note", what, "", None, self.instances))
+        yield from cards.samples(source, zone_known=True)
+        yield from holders.samples(source, zone_known=True)
+        source.tell("note", "figures of MIG instances were passed over", "", None, self.instances)
 
 
 def read_exposition(
@@ -150,42 +146,29 @@ def read_exposition(
 ) -> Iterator[CardSamples | HolderSamples | RequestCounters]:
     """Yield the rows of cards, and all other figures as counters. Without times the file's own stands for them."""
     figures, counters = Figures(), CounterRows()
-    fallback: list[int | None] = []
-
-    def captured() -> int | None:
-        if not fallback:
-            fallback.append(file_time(source))
-        return fallback[0]
-
+    captured = file_time_once(source)
     strange = blank = 0
-    for chunk in lines(pieces, source, options.line_bytes):
-        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
-            line = chunk.data[start:end]
-            if not line.strip() or line.startswith(b"#"):
-                continue
-            if not counters and not figures.cards and STATUS.fullmatch(line):
-                continue  # an answer saved with its status before it
-            found = METRIC.fullmatch(line.strip())
-            labels = {} if found is None else _labels(found[2])
-            name = labels.pop("__name__", "") if found is None or found[1] is None else found[1].decode()
-            if found is None or not name:
-                strange += 1
-                continue
-            extent = chunk.base + start, end - start
-            wall_us = _stamp(found[4], captured)
-            value = float(found[3])
-            if figures.take(name, labels, value, wall_us, *extent):
-                continue
-            text = ",".join(f"{key}={inner}" for key, inner in labels.items()) or None
-            blank += not counters.add(extent, wall_us, name, value, text)
+    for line, extent in placed_lines(pieces, source, options.line_bytes):
+        if not line.strip() or line.startswith(b"#"):
+            continue
+        if not counters and not figures.cards and STATUS.fullmatch(line):
+            continue  # an answer saved with its status before it
+        found = METRIC.fullmatch(line.strip())
+        labels = {} if found is None else _labels(found[2])
+        name = labels.pop("__name__", "") if found is None or found[1] is None else found[1].decode()
+        if found is None or not name:
+            strange += 1
+            continue
+        wall_us = _stamp(found[4], captured)
+        value = float(found[3])
+        if figures.take(name, labels, value, wall_us, *extent):
+            continue
+        text = ",".join(f"{key}={inner}" for key, inner in labels.items()) or None
+        blank += not counters.add(extent, wall_us, name, value, text)
     yield from figures.samples(source)
     yield from counters.counters(source)
-    for severity, what, count in (
-        ("loss", "lines that are no metric", strange),
-        ("note", "metrics without a number", blank),
-    ):
-        if count:
-            source.problems.append(Problem(source.name, severity, what, "", None, count))
+    source.tell("loss", "lines that are no metric", "", None, strange)
+    source.tell("note", "metrics without a number", "", None, blank)
 
 
 def _labels(text: bytes | None) -> dict[str, str]:

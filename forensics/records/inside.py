@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, Protocol, cast
 
-from forensics.records.block import Problem, Source
+from forensics.records.block import Source
+from forensics.records.content import at_least, chain, drained, held
 from forensics.records.options import Options
 
 __all__ = ["CONTAINERS", "Member", "is_markdown", "is_tar", "members"]
@@ -80,26 +81,17 @@ class _Stream(io.RawIOBase):
 
 
 class _Pieces:
-    """Pieces of content as a stream."""
+    """Pieces of content as a stream, as far as `tarfile` asks for one: so many bytes at a time."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._held = b""
+        self._held = memoryview(b"")
 
-    def read(self, size: int = -1, /) -> bytes:
-        parts, count = [self._held], len(self._held)
-        while size < 0 or count < size:
-            piece = next(self._pieces, b"")
-            if not piece:
-                break
-            parts.append(piece)
-            count += len(piece)
-        data = b"".join(parts)
-        if size < 0:
-            self._held = b""
-            return data
-        self._held = data[size:]
-        return data[:size]
+    def read(self, size: int, /) -> bytes:
+        if len(self._held) < size:
+            self._held = memoryview(at_least(chain(bytes(self._held), self._pieces), size))
+        data, self._held = self._held[:size], self._held[size:]
+        return bytes(data)
 
 
 def is_tar(head: bytes) -> bool:
@@ -147,13 +139,12 @@ def members(
     for count, member in enumerate(inner):
         if count >= _MOST_MEMBERS:
             what = f"it has more than {_MOST_MEMBERS} members: the rest was not read"
-            source.problems.append(Problem(source.name, "loss", what, "unpack what matters and give that"))
+            source.tell("loss", what, "unpack what matters and give that")
             break
         name = re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", member.name) or "unnamed"
         seen[name] = seen.get(name, 0) + 1
         yield member._replace(name=name if seen[name] == 1 else f"{name}#{seen[name]}")
-    for _ in pieces:
-        pass
+    drained(pieces)
 
 
 def _tar(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Member]:
@@ -173,34 +164,28 @@ def _tar(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[
                     yield Member(about.name, cast(BinaryIO, _Stream(inner, budget)), modified)
     except (*_DAMAGE, OSError) as error:
         what = f"the archive is damaged or cut: {error}; {made} members came out before"
-        source.problems.append(Problem(source.name, "loss", what, "get an intact copy; what came out is used"))
+        source.tell("loss", what, "get an intact copy; what came out is used")
 
 
 def _zip(source: Source, pieces: Iterator[bytes], options: Options, path: Path | None) -> Iterator[Member]:
     budget = _Budget(options)
     file: BinaryIO
     if path is not None:
-        for _ in pieces:
-            pass
+        drained(pieces)
         file = path.open("rb")
     else:
-        held = io.BytesIO()
-        beyond = 0
-        for piece in pieces:
-            room = max(options.held_bytes - held.tell(), 0)
-            held.write(piece[:room])
-            beyond += max(len(piece) - room, 0)
+        kept, beyond = held(pieces, options.held_bytes)
         if beyond:
             what = f"the archive is longer than {options.held_bytes} bytes and cannot be held"
-            source.problems.append(Problem(source.name, "error", what, "unpack it and give the folder"))
+            source.tell("error", what, "unpack it and give the folder")
             return
-        file = held
+        file = io.BytesIO(kept)
     with file:
         try:
             archive = zipfile.ZipFile(file)
         except (*_DAMAGE, OSError) as error:
             what = f"the archive is damaged or cut: {error}"
-            source.problems.append(Problem(source.name, "error", what, "get an intact copy, or repair it: zip -FF"))
+            source.tell("error", what, "get an intact copy, or repair it: zip -FF")
             return
         with archive:
             for about in archive.infolist():
@@ -255,13 +240,12 @@ def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterat
         block.append(_without(line, fence[1]))
     if fence is not None:
         number += 1
-        source.problems.append(Problem(source.name, "note", f"block-{number} is not closed: it may be cut"))
+        source.tell("note", f"block-{number} is not closed: it may be cut")
         yield Member(f"block-{number}", io.BytesIO(b"".join(block)), source.modified_us)
     if beyond:
         what = f"blocks of more than {options.held_bytes} bytes were cut; {beyond} bytes are missing"
-        source.problems.append(Problem(source.name, "loss", what))
-    what = "the text outside of its fenced blocks is no log and was not read"
-    source.problems.append(Problem(source.name, "note", what))
+        source.tell("loss", what)
+    source.tell("note", "the text outside of its fenced blocks is no log and was not read")
 
 
 def _without(line: bytes, indentation: bytes) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta, timezone, tzinfo
 from functools import lru_cache
 
-from forensics.records.block import NO_TIME, Problem, Source
+from forensics.records.block import NO_TIME, Source
 from forensics.records.lines import lines
 from forensics.records.options import Options
 from forensics.records.times import ISO, from_iso, micro, to_utc, wall_time, zone_us
@@ -87,23 +87,16 @@ class Clock:
 
     def report(self) -> None:
         """Say what was assumed."""
-
-        def note(what: str, remedy: str, count: int = 1) -> None:
-            self._source.problems.append(Problem(self._source.name, "note", what, remedy, None, count))
-
-        if self._zoneless:
-            if self._zone is None:
-                note("times carry no zone and were read as UTC", "give the zone with --tz", self._zoneless)
-            else:
-                note(f"times carry no zone; {self._zone} {self._zone_from}", "", self._zoneless)
+        tell, export = self._source.tell, "export again with journalctl -o export"
+        if self._zone is None:
+            tell("note", "times carry no zone and were read as UTC", "give the zone with --tz", None, self._zoneless)
+        else:
+            tell("note", f"times carry no zone; {self._zone} {self._zone_from}", "", None, self._zoneless)
         if self._year is not None:
-            note(f"times carry no year; {self._year} {self._year_from}", "export again with journalctl -o export")
+            tell("note", f"times carry no year; {self._year} {self._year_from}", export)
         if self._style in {"journal-short-monotonic", "dmesg"}:
-            note("times are those since boot, not of day", "export again with journalctl -o export")
-        if self._unread:
-            self._source.problems.append(
-                Problem(self._source.name, "loss", "lines whose time cannot be read", "", None, self._unread)
-            )
+            tell("note", "times are those since boot, not of day", export)
+        tell("loss", "lines whose time cannot be read", "", None, self._unread)
 
     def _local(self, wall: int | None, micros: int) -> int | None:
         if wall is None:
@@ -162,8 +155,6 @@ class Clock:
                     late = wall - moment - quarters * _QUARTER
                     if -1_000_000 <= late <= _LATE:
                         votes[year - relative, quarters] += 1
-        if last is None:
-            return
         if votes:
             (year, quarters), agreeing = votes.most_common(1)[0]
             if agreeing * 2 > votes.total():
@@ -173,7 +164,7 @@ class Clock:
                     self._zone = timezone(timedelta(minutes=15 * quarters))
                     self._zone_from = f"as {agreeing} messages print a time with its zone"
                 return
-        if self._source.modified_us is not None:
+        if last is not None and self._source.modified_us is not None:
             self._year = _latest_year(last, self._source.modified_us) - relative
             self._year_from = "assumed for the first line from the file's modification time"
 

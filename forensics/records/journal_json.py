@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from forensics.records.block import NO_TIME, Block, Problem, Source
+from forensics.records.block import NO_TIME, Block, Source
 from forensics.records.envelopes import Collector
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.lines import lines
@@ -90,24 +90,17 @@ def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterat
                         fields=fields,
                         partial=partial,
                     )
-        block = collector.block()
-        if block is not None:
-            yield block
-
-    def problem(severity: str, what: str, remedy: str, offset: int | None, count: int) -> None:
-        if count:
-            source.problems.append(Problem(source.name, severity, what, remedy, offset, count))
-
-    problem("loss", "lines that are no journal entry", "get an intact copy", first_broken, broken)
-    problem(
+        yield from collector.blocks()
+    source.tell("loss", "lines that are no journal entry", "get an intact copy", first_broken, broken)
+    source.tell(
         "loss",
         "messages were too long to be printed and stand as null",
         "export again with journalctl --all -o json, or -o export",
         first_unprinted,
         unprinted,
     )
-    problem("note", "entries without a message were passed over", "", None, silent)
-    problem("loss", "entries without a readable receive time", "", None, undated)
+    source.tell("note", "entries without a message were passed over", "", None, silent)
+    source.tell("loss", "entries without a readable receive time", "", None, undated)
 
 
 def _values(value: object) -> list[bytes | None]:

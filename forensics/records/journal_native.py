@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from forensics.records.block import NO_TIME, Block, Integers, Partial, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Integers, Partial, Source, Stream
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.journal_file import Head, JournalFile
 from forensics.records.options import Options
@@ -178,17 +178,13 @@ class _Reader:
             (np.uint64((1 << 8 * len(one)) - 1), np.uint64(int.from_bytes(one, "little"))) for one in prefixes
         ]
 
-    def _problem(self, severity: str, what: str, remedy: str = "", offset: int | None = None, count: int = 1) -> None:
-        if count:
-            self.source.problems.append(Problem(self.source.name, severity, what, remedy, offset, count))
-
     def unasked(self) -> bool:
         """Whether the index of values says that the file holds nothing of what is asked for."""
         asked, has = self.options, self.journal.values_of
         if asked.boots:
             boots = has(b"_BOOT_ID")
             if boots is not None and not {one.decode("ascii", "replace") for one in boots} & asked.boots:
-                self._problem("note", "passed over whole: it holds nothing of the boots asked for")
+                self.source.tell("note", "passed over whole: it holds nothing of the boots asked for")
                 return True
         if asked.units:
             names: set[str] = set()
@@ -199,7 +195,7 @@ class _Reader:
                 names |= {one.decode("utf-8", "replace") for one in units}
             kernel = has(b"_TRANSPORT")
             if kernel is not None and b"kernel" not in kernel and not names & asked.units:
-                self._problem("note", "passed over whole: it holds nothing of the units asked for")
+                self.source.tell("note", "passed over whole: it holds nothing of the units asked for")
                 return True
         return False
 
@@ -319,8 +315,6 @@ class _Reader:
 
     def _classify(self, new: Integers) -> None:
         """Look at DATA objects that were not seen before, by offset / 8."""
-        if not len(new):
-            return
         journal, words = self.journal, self.journal.u64
         header = words[new]
         size = words[new + 1].astype(np.int64)
@@ -523,28 +517,26 @@ class _Reader:
 
     def report(self) -> None:
         """Say what was met and lost."""
-        head = self.journal.head
+        head, tell = self.journal.head, self.source.tell
         for damage in self.journal.damage:
-            self._problem("loss", damage.what, _REMEDY, damage.offset, damage.count)
+            tell("loss", damage.what, _REMEDY, damage.offset, damage.count)
         missing = head.entries - self.found
-        if missing > 0:
-            self._problem("loss", f"of {head.entries} entries {missing} are gone", _REMEDY, None, missing)
-        elif missing < 0:
-            self._problem("note", "entries are there that the header does not count yet", "", None, -missing)
+        tell("loss", f"of {head.entries} entries {missing} are gone", _REMEDY, None, max(missing, 0))
+        tell("note", "entries are there that the header does not count yet", "", None, max(-missing, 0))
         if head.state == 1:
-            self._problem("note", "it was being written, or was never closed: later entries are not in it")
+            tell("note", "it was being written, or was never closed: later entries are not in it")
         for package in sorted(self.journal.unpacked.missing):
             what = f"values are packed, and the library to unpack them ({package}) is not installed"
-            self._problem("loss", what, f"pip install {package}, or export with journalctl -o export")
-        self._problem("loss", "fields of entries cannot be read", _REMEDY, self.first_lost, self.lost_fields)
-        self._problem("loss", "messages cannot be read", _REMEDY, self.first_lost, self.lost_messages)
-        self._problem("loss", "entries without a readable receive time", "", None, self.undated)
+            tell("loss", what, f"pip install {package}, or export with journalctl -o export")
+        tell("loss", "fields of entries cannot be read", _REMEDY, self.first_lost, self.lost_fields)
+        tell("loss", "messages cannot be read", _REMEDY, self.first_lost, self.lost_messages)
+        tell("loss", "entries without a readable receive time", "", None, self.undated)
         what = "entries behind damage that the file's own lists do not name: their streams are not trusted"
-        self._problem("loss", what, "", None, self.doubtful)
+        tell("loss", what, "", None, self.doubtful)
         limit = self.options.line_bytes
-        self._problem("loss", f"messages were cut at {limit} bytes", "", None, self.cut)
+        tell("loss", f"messages were cut at {limit} bytes", "", None, self.cut)
         what = f"reading stopped: {self.journal.size} bytes had become {self.most}"
-        self._problem("loss", what, "export with journalctl -o export", None, self.unread)
-        self._problem("note", "entries without a message were passed over", "", None, self.silent)
-        self._problem("note", "entries that a journal read before holds too were read once", "", None, self.copies)
-        self._problem("note", "entries outside what is asked for were passed over", "", None, self.unasked_for)
+        tell("loss", what, "export with journalctl -o export", None, self.unread)
+        tell("note", "entries without a message were passed over", "", None, self.silent)
+        tell("note", "entries that a journal read before holds too were read once", "", None, self.copies)
+        tell("note", "entries outside what is asked for were passed over", "", None, self.unasked_for)

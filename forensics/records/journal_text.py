@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from forensics.records.block import NO_TIME, Block, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Source, Stream
 from forensics.records.journal_clock import Clock
 from forensics.records.lines import lines
 from forensics.records.options import Options
@@ -107,9 +107,9 @@ def read_journal_text(
                         data[last[0] : last[1]], chunk.base + last[0], chunk.base + last[1], last[2], options.line_bytes
                     )
                     held_stream, last = last[3], None
-                if held is not None:
-                    held.add(b"\n" + data[start + width : end], chunk.base + end)
-                    continue
+                assert held is not None  # the prefix of its message gave the width
+                held.add(b"\n" + data[start + width : end], chunk.base + end)
+                continue
             if last is not None:
                 rows.span(*last)
                 last = None
@@ -148,27 +148,19 @@ def read_journal_text(
                 data[last[0] : last[1]], chunk.base + last[0], chunk.base + last[1], last[2], options.line_bytes
             )
             held_stream = last[3]
-        block = rows.block(source, table)
-        if block is not None:
-            yield block
+        yield from rows.blocks(source, table)
     if held is not None:
         rows = Rows(b"", 0)
         rows.joined(held, held_stream)
         lost += held.lost
-        block = rows.block(source, table)
-        if block is not None:
-            yield block
-
-    def problem(severity: str, what: str, remedy: str, offset: int | None, count: int) -> None:
-        if count:
-            source.problems.append(Problem(source.name, severity, what, remedy, offset, count))
+        yield from rows.blocks(source, table)
 
     clock.report()
     export = "export again with journalctl -o export"
-    problem("note", "lines without the prefix of a journal were taken whole", "", first_bare, bare)
-    problem("note", "marker lines of journalctl were used and are no records", "", None, markers)
-    problem("loss", "messages stand as blob data", export, first_blob, blobs)
-    problem("loss", f"bytes of joined messages over {options.line_bytes} bytes", "", None, lost)
+    source.tell("note", "lines without the prefix of a journal were taken whole", "", first_bare, bare)
+    source.tell("note", "marker lines of journalctl were used and are no records", "", None, markers)
+    source.tell("loss", "messages stand as blob data", export, first_blob, blobs)
+    source.tell("loss", f"bytes of joined messages over {options.line_bytes} bytes", "", None, lost)
 
 
 def _stream(source: str, boot: str | None, found: re.Match[bytes]) -> Stream:

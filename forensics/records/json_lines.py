@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from forensics.records.block import NO_TIME, Block, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Source, Stream
 from forensics.records.envelopes import Collector
 from forensics.records.lines import lines
 from forensics.records.options import Options
@@ -90,25 +90,14 @@ def read_docker_json(source: Source, pieces: Iterator[bytes], options: Options) 
                 add(joined)
             else:
                 open_lines[out] = joined
-        block = collector.block()
-        if block is not None:
-            yield block
+        yield from collector.blocks()
     for joined in sorted(open_lines.values(), key=lambda one: one.begin):
-        source.problems.append(
-            Problem(
-                source.name, "note", "a message without a line end: its last piece may be missing", "", joined.begin
-            )
-        )
+        source.tell("note", "a message without a line end: its last piece may be missing", "", joined.begin)
         add(joined)
-    block = collector.block()
-    if block is not None:
-        yield block
-    if broken:
-        what = "lines that are no entry of a container log"
-        source.problems.append(Problem(source.name, "loss", what, "get an intact copy", first_broken, broken))
-    if lost:
-        what = f"joined messages were cut at {options.line_bytes} bytes; {lost} bytes are missing"
-        source.problems.append(Problem(source.name, "loss", what))
+    yield from collector.blocks()
+    source.tell("loss", "lines that are no entry of a container log", "get an intact copy", first_broken, broken)
+    what = f"joined messages were cut at {options.line_bytes} bytes; {lost} bytes are missing"
+    source.tell("loss", what, count=bool(lost))
 
 
 def read_json_log(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
@@ -128,6 +117,4 @@ def read_json_log(source: Source, pieces: Iterator[bytes], options: Options) -> 
                 assert isinstance(text, str)
                 message = text.removesuffix("\n").encode("utf-8", "surrogatepass")
             collector.add(message, offset=chunk.base + start, length=end - start, time=NO_TIME, stream=stream)
-        block = collector.block()
-        if block is not None:
-            yield block
+        yield from collector.blocks()

@@ -47,10 +47,7 @@ class JsonText:
     def documents(self) -> Iterator[Placed]:
         """All documents, one after another; it ends where something is none. `rest` says where."""
         at = self._pass(0)
-        while at < len(self.text):
-            found = self._value(at)
-            if found is None:
-                break
+        while at < len(self.text) and (found := self._value(at)) is not None:
             yield found
             at = self._pass(found.end, ",")
         self.rest = at
@@ -61,10 +58,7 @@ class JsonText:
     def elements(self, placed: Placed) -> Iterator[Placed]:
         """The elements of a list."""
         at = self._pass(placed.begin + 1)
-        while at < placed.end - 1:
-            found = self._value(at)
-            if found is None:
-                return
+        while at < placed.end - 1 and (found := self._value(at)) is not None:
             yield found
             at = self._pass(found.end, ",")
 
@@ -72,15 +66,12 @@ class JsonText:
         """The value of a member of an object, the last where the name repeats."""
         at = self._pass(placed.begin + 1)
         last: Placed | None = None
-        while at < placed.end - 1:
-            key = self._value(at)
-            if key is None:
-                break
-            found = self._value(self._pass(key.end, ":"))
-            if found is None:
-                break
-            if key.value == name:
-                last = found
+        while (
+            at < placed.end - 1
+            and (key := self._value(at)) is not None
+            and (found := self._value(self._pass(key.end, ":"))) is not None
+        ):
+            last = found if key.value == name else last
             at = self._pass(found.end, ",")
         return last
 

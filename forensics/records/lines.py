@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forensics.records.block import NO_TIME, Block, Integers, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Integers, Source, Stream
 from forensics.records.content import at_least, chain
 
-__all__ = ["Lines", "block_of", "cells_of", "lines", "read_text"]
+__all__ = ["Lines", "block_of", "cells_of", "lines", "placed_lines", "read_text"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -47,9 +47,15 @@ def lines(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[
                     first = chunk.base + start + at
                 strange += count
         yield chunk
-    if strange:
-        what = f"characters were torn: {strange} sequences of bytes are no UTF-8; they are kept, and shown as escapes"
-        source.problems.append(Problem(source.name, "loss", what, "", first, strange))
+    what = f"characters were torn: {strange} sequences of bytes are no UTF-8; they are kept, and shown as escapes"
+    source.tell("loss", what, "", first, strange)
+
+
+def placed_lines(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[tuple[bytes, tuple[int, int]]]:
+    """Yield each line with its extent in the source, offset and length: for formats that have few."""
+    for chunk in lines(pieces, source, line_bytes):
+        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
+            yield chunk.data[start:end], (chunk.base + start, end - start)
 
 
 def _no_utf8(data: bytes) -> tuple[int, int]:
@@ -118,20 +124,9 @@ def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[L
             first_cut = base if first_cut is None else first_cut
         yield chunk
     if held or dropping:
-        source.problems.append(
-            Problem(source.name, "note", "the last line has no line end: it may be cut or still being written")
-        )
-    if cut_lines:
-        source.problems.append(
-            Problem(
-                source.name,
-                "loss",
-                f"lines of more than {line_bytes} bytes were cut; {cut_bytes} bytes are missing",
-                "",
-                first_cut,
-                cut_lines,
-            )
-        )
+        source.tell("note", "the last line has no line end: it may be cut or still being written")
+    what = f"lines of more than {line_bytes} bytes were cut; {cut_bytes} bytes are missing"
+    source.tell("loss", what, "", first_cut, cut_lines)
 
 
 def _split(data: bytes, base: int) -> Lines:

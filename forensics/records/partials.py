@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from forensics.records.block import Block, Partial, Problem, Source
+from forensics.records.block import Block, Partial, Source
 from forensics.records.options import Options
 from forensics.records.rows import Joined
 
@@ -151,14 +151,10 @@ class _Joiner:
 
     def close(self) -> Iterator[Block]:
         """What is left open, as far as it came, and what was met."""
-
-        def problem(severity: str, what: str, offset: int | None, count: int) -> None:
-            if count:
-                self.source.problems.append(Problem(self.source.name, severity, what, "", offset, count))
-
         left = sorted(self.open.items(), key=lambda item: item[1].begin)
         if left and self.last is not None:
-            problem("loss", "the end of a split message never came", left[0][1].begin, len(left))
+            what = "the end of a split message never came"
+            self.source.tell("loss", what, "", left[0][1].begin, len(left))
             messages = [b"".join(joined.pieces) for _, joined in left]
             after = np.cumsum([len(message) for message in messages], dtype=np.int64)
             begins = np.array([joined.begin for _, joined in left], np.int64)
@@ -179,6 +175,6 @@ class _Joiner:
             self.shift -= len(left)
             self.lost += sum(joined.lost for _, joined in left)
         self.source.records -= self.shift
-        problem("loss", "pieces of split messages are missing", None, self.gaps)
-        if self.lost:
-            problem("loss", f"joined messages were cut at {self.limit} bytes; {self.lost} bytes are missing", None, 1)
+        self.source.tell("loss", "pieces of split messages are missing", "", None, self.gaps)
+        what = f"joined messages were cut at {self.limit} bytes; {self.lost} bytes are missing"
+        self.source.tell("loss", what, count=bool(self.lost))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from forensics.records.block import NO_TIME, Block, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Source, Stream
 from forensics.records.lines import lines
 from forensics.records.options import Options
 from forensics.records.rows import Joined, Rows
@@ -101,20 +101,13 @@ def read_prefixed(source: Source, pieces: Iterator[bytes], options: Options, kin
                     )
                     continue
             rows.span(begin, end, time, stream)
-        block = rows.block(source, table)
-        if block is not None:
-            yield block
+        yield from rows.blocks(source, table)
     rows = Rows(b"", 0)
     for joined in sorted(open_lines.values(), key=lambda one: one.begin):
-        source.problems.append(Problem(source.name, "loss", "the end of a split line never came", "", joined.begin))
+        source.tell("loss", "the end of a split line never came", "", joined.begin)
         rows.joined(joined, 0)
         lost += joined.lost
-    block = rows.block(source, table)
-    if block is not None:
-        yield block
-    if bare:
-        what = f"lines without the prefix of {kind} were taken whole"
-        source.problems.append(Problem(source.name, "note", what, "", first_bare, bare))
-    if lost:
-        what = f"joined lines were cut at {options.line_bytes} bytes; {lost} bytes are missing"
-        source.problems.append(Problem(source.name, "loss", what))
+    yield from rows.blocks(source, table)
+    source.tell("note", f"lines without the prefix of {kind} were taken whole", "", first_bare, bare)
+    what = f"joined lines were cut at {options.line_bytes} bytes; {lost} bytes are missing"
+    source.tell("loss", what, count=bool(lost))

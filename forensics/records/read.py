@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 from forensics.records.block import Piece, Problem, Source
 from forensics.records.block_table import read_block_table
 from forensics.records.card_json import read_json_documents
-from forensics.records.content import at_least, chain, content
+from forensics.records.content import at_least, chain, content, drained, held
 from forensics.records.detect import Format, detect
 from forensics.records.export import read_export
 from forensics.records.exposition import read_exposition
@@ -64,6 +64,8 @@ class _Input(NamedTuple):
 _DEEPEST = 2
 """How deep inputs may hold others: an archive, and an archive or text with blocks in it."""
 
+_EXPORT = "export it: journalctl -o export --file=THE_FILE"
+
 _ARCHIVED = 2
 """The state of a journal that nobody writes any more."""
 
@@ -103,7 +105,7 @@ def read_inputs(
             yield from _read(sys.stdin.buffer, source, options, on_read, None, seen)
         elif item.journal is not None and (why := outside(item.journal, options)):
             source.format = "journal-native"
-            source.problems.append(Problem(item.name, "note", f"passed over whole: {why}"))
+            source.tell("note", f"passed over whole: {why}")
             on_read(item.size)
         else:
             try:
@@ -164,8 +166,9 @@ def _tell_gaps(source: Source, seen: Seen, heads: list[Head]) -> None:
         missing, places = seen.gaps(series, [head for head in heads if head.series == series])
         if missing:
             what = f"series {series}: {missing} entries are in none of the journals given, in {places} places"
-            remedy = "give all journals of the machine, those of users too; else they were lost or vacuumed"
-            source.problems.append(Problem(source.name, "note", what, remedy))
+            source.tell(
+                "note", what, "give all journals of the machine, those of users too; else they were lost or vacuumed"
+            )
 
 
 def digests(
@@ -277,29 +280,27 @@ def _read(
     pieces = chain(head, chain(rest, pieces))
     if found.severity:
         _set_aside(source, found)
-        for _ in pieces:  # its digest is part of the case all the same
-            pass
+        drained(pieces)
         return
     if found.name in CONTAINERS:
         if depth < _DEEPEST:
             yield from _read_inside(found.name, source, pieces, options, path, seen, depth)
             return
         what = f"set aside: it is a {found.name} inside of others, {depth} deep"
-        source.problems.append(Problem(source.name, "loss", what, "unpack it and give what it holds"))
-        for _ in pieces:
-            pass
+        source.tell("loss", what, "unpack it and give what it holds")
+        drained(pieces)
         return
     if found.name == "journal-native":
         yield from _read_native(source, head, pieces, options, path, seen)
         asked = (options.since_us, options.until_us) != (None, None) or options.boots or options.units
         if not source.records and not source.problems and not asked:
-            source.problems.append(Problem(source.name, "note", "the journal holds no message"))
+            source.tell("note", "the journal holds no message")
         return
     again = None if path is None or not path.is_file() else lambda: contents(path, options)
     yield from _readers(found, source, pieces, options, again)
     if not source.records and not source.problems:
         what = f"it looks like {found.name}, and nothing in it could be read as that"
-        source.problems.append(Problem(source.name, "note", what, "check whether it was cut or changed"))
+        source.tell("note", what, "check whether it was cut or changed")
 
 
 def _read_inside(
@@ -317,7 +318,7 @@ def _read_inside(
         modified = source.modified_us if member.modified_us is None else member.modified_us
         inner = Source(f"{source.name}!{member.name}", "unreadable", modified)
         if member.stream is None:
-            inner.problems.append(Problem(inner.name, "note", member.why))
+            inner.tell("note", member.why)
         else:
             yield from _read(member.stream, inner, options, lambda _: None, None, seen, depth + 1)
         yield _finished(inner)
@@ -332,29 +333,19 @@ def _read_native(
     """
     head = head_of(start)
     if isinstance(head, str):
-        source.problems.append(
-            Problem(source.name, "error", f"set aside: {head}", "export it: journalctl -o export --file=THE_FILE")
-        )
-        for _ in pieces:
-            pass
+        source.tell("error", f"set aside: {head}", _EXPORT)
+        drained(pieces)
         return
     buffer: bytearray | mmap
     if path is not None and head.state == _ARCHIVED and _begins(path, MAGIC):
-        for _ in pieces:  # for its digest
-            pass
+        drained(pieces)
         with path.open("rb") as stream:
             buffer = mmap(stream.fileno(), 0, access=ACCESS_READ)
     else:
-        buffer = bytearray()
-        beyond = 0
-        for piece in pieces:
-            room = max(options.held_bytes - len(buffer), 0)
-            buffer += piece if len(piece) <= room else piece[:room]
-            beyond += max(len(piece) - room, 0)
+        buffer, beyond = held(pieces, options.held_bytes)
         if beyond:
             what = f"the journal was cut at {options.held_bytes} bytes; {beyond} were not read"
-            remedy = "export it: journalctl -o export --file=THE_FILE"
-            source.problems.append(Problem(source.name, "loss", what, remedy, options.held_bytes))
+            source.tell("loss", what, _EXPORT, options.held_bytes)
     yield from read_journal_native(source, buffer, head, options, seen)
 
 
@@ -424,7 +415,7 @@ def is_source(path: Path) -> bool:
 def _set_aside(source: Source, found: Format) -> None:
     if any(problem.severity == "error" for problem in source.problems):
         return  # why nothing came out has been said
-    source.problems.append(Problem(source.name, found.severity, f"set aside: {found.why}", found.remedy))
+    source.tell(found.severity, f"set aside: {found.why}", found.remedy)
 
 
 def _readers(

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
-from forensics.records.block import Problem, RequestCounters, SelfReports, Source
+from forensics.records.block import RequestCounters, SelfReports, Source
+from forensics.records.json_lines import object_of
 from forensics.records.json_text import JsonText, Placed
-from forensics.records.lines import lines
+from forensics.records.lines import placed_lines
 from forensics.records.options import Options
 from forensics.records.samples import file_time
 
@@ -199,40 +200,34 @@ def read_report_table(source: Source, pieces: Iterator[bytes], options: Options)
     A printed size stands for all that it can mean: the middle is taken, and how far that reaches is its bound.
     """
     rows = ReportRows()
-    starts: dict[str, int] = {}
+    names: list[str] = []
     wall_us = file_time(source)
     strange = 0
-    for chunk in lines(pieces, source, options.line_bytes):
-        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
-            line = chunk.data[start:end]
-            if is_report_table(line):
-                title = line.decode("utf-8", "replace")
-                starts = {name: title.index(name) for name in _TITLES if name in title}
-                continue
-            if not line.strip() or not starts:
-                continue
-            cells = re.split(r" {2,}|\t+", line.decode("utf-8", "replace").strip())
-            names = [name for name in _TITLES if name in starts]
-            cell = dict(zip(names, cells, strict=False))
-            size = _SIZE.fullmatch(cell.get("SIZE", ""))
-            if size is None:
-                strange += 1
-                continue
-            total, bound = _cut(size)
-            rows.add(
-                (chunk.base + start, end - start),
-                wall_us,
-                "loaded",
-                cell["NAME"],
-                total=total,
-                card=_share(total, cell.get("PROCESSOR", "")),
-                bound=bound,
-                context=int(cell["CONTEXT"]) if cell.get("CONTEXT", "").isdecimal() else None,
-                state=cell.get("UNTIL"),
-            )
-    if strange:
-        what = "rows of the table that are none"
-        source.problems.append(Problem(source.name, "loss", what, "", None, strange))
+    for line, extent in placed_lines(pieces, source, options.line_bytes):
+        text = line.decode("utf-8", "replace")
+        if is_report_table(line):
+            names = [name for name in _TITLES if name in text]
+            continue
+        if not text.strip() or not names:
+            continue
+        cell = dict(zip(names, re.split(r" {2,}|\t+", text.strip()), strict=False))
+        size = _SIZE.fullmatch(cell.get("SIZE", ""))
+        if size is None:
+            strange += 1
+            continue
+        total, bound = _cut(size)
+        rows.add(
+            extent,
+            wall_us,
+            "loaded",
+            cell["NAME"],
+            total=total,
+            card=_share(total, cell.get("PROCESSOR", "")),
+            bound=bound,
+            context=int(cell["CONTEXT"]) if cell.get("CONTEXT", "").isdecimal() else None,
+            state=cell.get("UNTIL"),
+        )
+    source.tell("loss", "rows of the table that are none", "", None, strange)
     yield from rows.reports(source)
 
 
@@ -293,46 +288,37 @@ def read_requests(source: Source, pieces: Iterator[bytes], options: Options) -> 
     """Yield the counters of all answers, one object a line; a line is cited whole for each of its counters."""
     rows = CounterRows()
     without = broken = undated = 0
-    for chunk in lines(pieces, source, options.line_bytes):
-        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
-            line = chunk.data[start:end]
-            if not line.strip():
-                continue
-            try:
-                entry = json.loads(line)
-            except (ValueError, RecursionError):
-                entry = None
-            if not isinstance(entry, dict):
-                broken += 1
-                continue
-            answer = _answer(entry)
-            if answer is None:
-                without += 1
-                continue
-            wall_us = next((at for name in _TIMES if (at := _time(entry.get(name))) is not None), None)
-            wall_us = _time(answer.get("created")) if wall_us is None else wall_us
-            undated += wall_us is None
-            model = next((one for one in (answer.get("model"), entry.get("model")) if isinstance(one, str)), None)
-            labels = None if model is None else f"model={model}"
-            before = len(rows)
-            for name in _COUNTERS:
-                part = answer.get(name)
-                if isinstance(part, dict):
-                    for path, number in _numbers(part, _DEEP):
-                        rows.add((chunk.base + start, end - start), wall_us, f"{name}.{path}", number, labels)
-            for name in sorted(_OWN & answer.keys()):
-                rows.add((chunk.base + start, end - start), wall_us, name, answer[name], labels)
-            if len(rows) > before:
-                for name, number in (*_about(answer), *_asked(entry)):
-                    rows.add((chunk.base + start, end - start), wall_us, name, number, labels)
-            without += len(rows) == before
-    for severity, what, count in (
-        ("loss", "lines that are no object", broken),
-        ("note", "lines without counters were passed over", without),
-        ("note", "answers without a time", undated),
-    ):
-        if count:
-            source.problems.append(Problem(source.name, severity, what, "", None, count))
+    for line, extent in placed_lines(pieces, source, options.line_bytes):
+        if not line.strip():
+            continue
+        entry = object_of(line)
+        if entry is None:
+            broken += 1
+            continue
+        answer = _answer(entry)
+        if answer is None:
+            without += 1
+            continue
+        wall_us = next((at for name in _TIMES if (at := _time(entry.get(name))) is not None), None)
+        wall_us = _time(answer.get("created")) if wall_us is None else wall_us
+        undated += wall_us is None
+        model = next((one for one in (answer.get("model"), entry.get("model")) if isinstance(one, str)), None)
+        labels = None if model is None else f"model={model}"
+        before = len(rows)
+        for name in _COUNTERS:
+            part = answer.get(name)
+            if isinstance(part, dict):
+                for path, number in _numbers(part, _DEEP):
+                    rows.add(extent, wall_us, f"{name}.{path}", number, labels)
+        for name in sorted(_OWN & answer.keys()):
+            rows.add(extent, wall_us, name, answer[name], labels)
+        if len(rows) > before:
+            for name, number in (*_about(answer), *_asked(entry)):
+                rows.add(extent, wall_us, name, number, labels)
+        without += len(rows) == before
+    source.tell("loss", "lines that are no object", "", None, broken)
+    source.tell("note", "lines without counters were passed over", "", None, without)
+    source.tell("note", "answers without a time", "", None, undated)
     yield from rows.counters(source)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from forensics.records.block import CardSamples, Problem, Source
-from forensics.records.lines import cells_of, lines
+from forensics.records.block import CardSamples, Source
+from forensics.records.lines import cells_of, placed_lines
 from forensics.records.options import MIB, Options
-from forensics.records.samples import CardRows, file_time
+from forensics.records.samples import CardRows, file_time, file_time_once
 
 __all__ = ["is_rocm_csv", "is_rocm_text", "read_rocm_csv", "read_rocm_text"]
 
@@ -63,22 +63,19 @@ def read_rocm_text(source: Source, pieces: Iterator[bytes], options: Options) ->
         found.clear()
         extents.clear()
 
-    for chunk in lines(pieces, source, options.line_bytes):
-        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
-            line = chunk.data[start:end].decode("utf-8", "replace")
-            matched = _LINE.fullmatch(line)
-            column = _COLUMNS.get(matched[2].lower()) if matched else None
-            if matched is None or column is None:
-                continue
-            index, (name, factor) = int(matched[1]), column
-            if name in found.get(index, {}):
-                close()  # the next sample of an appended file
-            found.setdefault(index, {})[name] = _value(name, matched[3], factor)
-            if name == "used_bytes":
-                extents[index] = chunk.base + start, end - start
+    for line, extent in placed_lines(pieces, source, options.line_bytes):
+        matched = _LINE.fullmatch(line.decode("utf-8", "replace"))
+        column = _COLUMNS.get(matched[2].lower()) if matched else None
+        if matched is None or column is None:
+            continue
+        index, (name, factor) = int(matched[1]), column
+        if name in found.get(index, {}):
+            close()  # the next sample of an appended file
+        found.setdefault(index, {})[name] = _value(name, matched[3], factor)
+        if name == "used_bytes":
+            extents[index] = extent
     close()
-    if len(rows):
-        yield rows.samples(source, zone_known=True)
+    yield from rows.samples(source, zone_known=True)
 
 
 def read_rocm_csv(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[CardSamples]:
@@ -86,38 +83,29 @@ def read_rocm_csv(source: Source, pieces: Iterator[bytes], options: Options) -> 
     rows = CardRows()
     names: list[str] = []
     strange = 0
-    captured: list[int | None] = []
-    for chunk in lines(pieces, source, options.line_bytes):
-        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
-            line = chunk.data[start:end].decode("utf-8", "replace")
-            if not line.strip():
-                continue
-            cells = cells_of(line)
-            if is_rocm_csv(chunk.data[start:end]):
-                names = [cell.strip().lower() for cell in cells]
-                continue
-            row = dict(zip(names, cells, strict=False))
-            device = re.fullmatch(r"(?:card)?(\d{1,4})", row.get("device", row.get("gpu", "")).strip())
-            if device is None:
-                strange += row.get("device") != "system"
-                continue
-            values: dict[str, object] = {}
-            for name, cell in row.items():
-                if name in _COLUMNS:
-                    column, factor = _COLUMNS[name]
-                    values.setdefault(column, _value(column, cell, factor))
-            stamp = row.get("timestamp", "").strip()
-            if stamp.isdecimal() and len(stamp) == 10:
-                wall: int | None = int(stamp) * 1_000_000
-            else:
-                if not captured:
-                    captured.append(file_time(source))
-                wall = captured[0]
-            rows.add((chunk.base + start, end - start), wall_us=wall, index=int(device[1]), **values)
-    if strange:
-        source.problems.append(Problem(source.name, "loss", "rows that are no sample", "", None, strange))
-    if len(rows):
-        yield rows.samples(source, zone_known=True)
+    captured = file_time_once(source)
+    for line, extent in placed_lines(pieces, source, options.line_bytes):
+        if not line.strip():
+            continue
+        cells = cells_of(line.decode("utf-8", "replace"))
+        if is_rocm_csv(line):
+            names = [cell.strip().lower() for cell in cells]
+            continue
+        row = dict(zip(names, cells, strict=False))
+        device = re.fullmatch(r"(?:card)?(\d{1,4})", row.get("device", row.get("gpu", "")).strip())
+        if device is None:
+            strange += row.get("device") != "system"
+            continue
+        values: dict[str, object] = {}
+        for name, cell in row.items():
+            if name in _COLUMNS:
+                column, factor = _COLUMNS[name]
+                values.setdefault(column, _value(column, cell, factor))
+        stamp = row.get("timestamp", "").strip()
+        wall = int(stamp) * 1_000_000 if stamp.isdecimal() and len(stamp) == 10 else captured()
+        rows.add(extent, wall_us=wall, index=int(device[1]), **values)
+    source.tell("loss", "rows that are no sample", "", None, strange)
+    yield from rows.samples(source, zone_known=True)
 
 
 def _value(name: str, text: str, factor: float) -> float | int | None:

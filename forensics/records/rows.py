@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from forensics.records.block import Block, Source, Stream
@@ -45,10 +47,10 @@ class Rows:
         self._times.append(joined.time)
         self._streams.append(stream)
 
-    def block(self, source: Source, table: list[Stream]) -> Block | None:
-        """Make a block of them and count them; None if there are none."""
+    def blocks(self, source: Source, table: list[Stream]) -> Iterator[Block]:
+        """A block of them, counted, if there are any."""
         if not self._starts:
-            return None
+            return
         block = Block(
             source=source,
             data=b"".join((self._data, *self._more)) if self._more else self._data,
@@ -62,7 +64,7 @@ class Rows:
             first_record=source.records,
         )
         source.records += len(block)
-        return block
+        yield block
 
 
 class Joined:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
-from forensics.records.block import CardSamples, HolderSamples, Problem, Source
+from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.options import MIB
 
-__all__ = ["CardRows", "HolderRows", "file_time", "settle"]
+__all__ = ["CardRows", "HolderRows", "file_time", "file_time_once"]
 
 ROUNDING = 3 * MIB
 """By how much total = reserved + used + free may miss: each of the four is rounded to a MiB."""
@@ -18,8 +20,11 @@ class _Rows:
 
     _columns: tuple[str, ...]
 
-    def __init__(self) -> None:
-        self.values: dict[str, list[Any]] = {name: [] for name in self._columns}
+    def __init__(self, gathered: Mapping[str | None, list[Any]] | None = None) -> None:
+        """Begin without rows, or with columns that were gathered elsewhere, of which `offset` has one value a row."""
+        given = gathered or {"offset": []}
+        empty = [None] * len(given["offset"])
+        self.values: dict[str, list[Any]] = {name: given.get(name) or [*empty] for name in self._columns}
 
     def __len__(self) -> int:
         return len(self.values["offset"])
@@ -36,10 +41,11 @@ class CardRows(_Rows):
 
     _columns = tuple(name for name in CardSamples._fields if name not in {"source", "zone_known", "driver"})
 
-    def samples(self, source: Source, *, zone_known: bool, driver: str | None = None) -> CardSamples:
-        """All rows as one hand-over, counted."""
-        source.records += len(self)
-        return settle(CardSamples(source=source, zone_known=zone_known, driver=driver, **self.values))
+    def samples(self, source: Source, *, zone_known: bool, driver: str | None = None) -> Iterator[CardSamples]:
+        """All rows as one hand-over, counted; none if there are none."""
+        if len(self):
+            source.records += len(self)
+            yield _settled(CardSamples(source=source, zone_known=zone_known, driver=driver, **self.values))
 
 
 class HolderRows(_Rows):
@@ -47,13 +53,14 @@ class HolderRows(_Rows):
 
     _columns = tuple(name for name in HolderSamples._fields if name not in {"source", "zone_known"})
 
-    def samples(self, source: Source, *, zone_known: bool) -> HolderSamples:
-        """All rows as one hand-over, counted."""
-        source.records += len(self)
-        return HolderSamples(source=source, zone_known=zone_known, **self.values)
+    def samples(self, source: Source, *, zone_known: bool) -> Iterator[HolderSamples]:
+        """All rows as one hand-over, counted; none if there are none."""
+        if len(self):
+            source.records += len(self)
+            yield HolderSamples(source=source, zone_known=zone_known, **self.values)
 
 
-def settle(cards: CardSamples) -> CardSamples:
+def _settled(cards: CardSamples) -> CardSamples:
     """Take what the driver reserves out of `used` where it is in it.
 
     The figures themselves say so: total = reserved + used + free, or total = used + free.
@@ -71,8 +78,13 @@ def settle(cards: CardSamples) -> CardSamples:
     if not held:
         return cards
     what = "used memory held what the driver reserves (total = used + free): it was taken out"
-    cards.source.problems.append(Problem(cards.source.name, "note", what, "", None, held))
+    cards.source.tell("note", what, "", None, held)
     return cards._replace(used_bytes=used)
+
+
+def file_time_once(source: Source) -> Callable[[], int | None]:
+    """What gives the time of the file, and says only when it is first needed that it is assumed."""
+    return cache(partial(file_time, source))
 
 
 def file_time(source: Source) -> int | None:
@@ -80,8 +92,8 @@ def file_time(source: Source) -> int | None:
     if source.modified_us is None:
         what = "the capture prints no time, and its rows cannot be placed"
         remedy = "save it to a file, or capture a form that prints the time"
-        source.problems.append(Problem(source.name, "loss", what, remedy))
+        source.tell("loss", what, remedy)
     else:
         what = "the capture prints no time: the file's modification time stands for it"
-        source.problems.append(Problem(source.name, "note", what))
+        source.tell("note", what)
     return source.modified_us

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from forensics.records.block import CardSamples, HolderSamples, Problem, Source
+from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.lines import lines
 from forensics.records.options import Options
-from forensics.records.samples import settle
+from forensics.records.samples import CardRows, HolderRows
 from forensics.records.smi_columns import Column, Token, header_of, is_whole, reader_of
 
 __all__ = ["read_smi_csv"]
@@ -80,8 +80,8 @@ class _Rows:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.columns: list[Column] | None = None
         self.tokens: dict[str, int] = {}
+        self.use([])
 
     def use(self, columns: list[Column]) -> None:
         """Take rows of these columns from now on."""
@@ -100,15 +100,13 @@ class _Rows:
 
     @property
     def count(self) -> int:
-        return 0 if self.columns is None else len(self._offset)
+        return len(self._offset)
 
     def problem(self, severity: str, what: str, remedy: str, offset: int | None, count: int = 1) -> None:
-        self.source.problems.append(Problem(self.source.name, severity, what, remedy, offset, count))
+        self.source.tell(severity, what, remedy, offset, count)
 
     def add(self, line: str, offset: int, length: int, *, open_end: bool) -> bool:
         """Take one row; False if it is none, or was cut."""
-        if self.columns is None:
-            return False
         values = line.split(", ")
         spare = len(values) - len(self._names)
         if spare:
@@ -152,47 +150,12 @@ class _Rows:
         """Hand over what was gathered."""
         if not self.count:
             return
-        count = self.count
-        self.source.records += count
-        by_name = dict(zip(self._names, self._gathered, strict=True))
-
-        def column(name: str) -> list[Any]:
-            return by_name.get(name) or [None] * count
-
+        by_name: dict[str | None, list[Any]] = dict(zip(self._names, self._gathered, strict=True))
+        by_name |= {"wall_us": by_name.get("time", []), "offset": self._offset, "length": self._length}
         zoned = self._times > 0 and self._zoned == self._times
         if "process" in by_name or "pid" in by_name:
-            yield HolderSamples(
-                source=self.source,
-                wall_us=column("time"),
-                zone_known=zoned,
-                uuid=column("uuid"),
-                pci_bus_id=column("pci_bus_id"),
-                index=column("index"),
-                pid=column("pid"),
-                process=column("process"),
-                used_bytes=column("used_bytes"),
-                offset=self._offset,
-                length=self._length,
-            )
+            yield from HolderRows(by_name).samples(self.source, zone_known=zoned)
         else:
-            yield settle(
-                CardSamples(
-                    source=self.source,
-                    wall_us=column("time"),
-                    zone_known=zoned,
-                    index=column("index"),
-                    uuid=column("uuid"),
-                    pci_bus_id=column("pci_bus_id"),
-                    name=column("name"),
-                    total_bytes=column("total_bytes"),
-                    used_bytes=column("used_bytes"),
-                    free_bytes=column("free_bytes"),
-                    reserved_bytes=column("reserved_bytes"),
-                    utilization_ratio=column("utilization_ratio"),
-                    power_w=column("power_w"),
-                    offset=self._offset,
-                    length=self._length,
-                    driver=next((driver for driver in column("driver") if driver is not None), None),
-                )
-            )
+            driver = next((one for one in by_name.get("driver", ()) if one is not None), None)
+            yield from CardRows(by_name).samples(self.source, zone_known=zoned, driver=driver)
         self._clear()

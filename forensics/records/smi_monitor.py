@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from forensics.records.block import CardSamples, HolderSamples, Problem, Source
-from forensics.records.lines import lines
+from forensics.records.block import CardSamples, HolderSamples, Source
+from forensics.records.lines import placed_lines
 from forensics.records.options import MIB, Options
 from forensics.records.samples import CardRows, HolderRows
 from forensics.records.times import wall_time
@@ -34,61 +34,39 @@ def read_smi_monitor(
     names: list[str] = []
     strange = undated = bare = 0
     first: int | None = None
-    for chunk in lines(pieces, source, options.line_bytes):
-        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
-            line = chunk.data[start:end]
-            if _HEAD.match(line):
-                names = line[1:].decode("utf-8", "replace").lower().split()
-                continue
-            if not line.strip() or line.startswith(b"#"):
-                continue
-            # A command may hold blanks, and stands last.
-            cells = line.decode("utf-8", "replace").split(None, len(names) - 1) if names else []
-            row = dict(zip(names, cells, strict=False))
-            if len(cells) < len(names) or not row.get("gpu", "").isdecimal():
-                strange += 1
-                first = chunk.base + start if first is None else first
-                continue
-            wall = _time(row)
-            undated += wall is None
-            index = int(row["gpu"])
-            size = _number(row.get("fb"))
-            held = None if size is None else int(size * MIB)
-            if "pid" in row:
-                if not row["pid"].isdecimal():
-                    continue  # a card without processes
-                bare += held is None
-                holders.add(
-                    (chunk.base + start, end - start),
-                    wall_us=wall,
-                    index=index,
-                    pid=int(row["pid"]),
-                    process=row.get("command", row.get("name", "")).strip() or None,
-                    used_bytes=held,
-                )
-            else:
-                bare += held is None
-                busy = _number(row.get("sm"))
-                cards.add(
-                    (chunk.base + start, end - start),
-                    wall_us=wall,
-                    index=index,
-                    used_bytes=held,
-                    utilization_ratio=None if busy is None else busy / 100,
-                    power_w=_number(row.get("pwr")),
-                )
-    for severity, what, remedy, count in (
-        ("loss", "rows that are no sample", "", strange),
-        ("loss", "rows print no time, and cannot be placed", "record with -o DT", undated),
-        ("note", "rows give no memory", "record with -s um, or use --query-gpu and --query-compute-apps", bare),
-    ):
-        if count:
-            where = first if what == "rows that are no sample" else None
-            source.problems.append(Problem(source.name, severity, what, remedy, where, count))
-    if len(cards):
-        yield cards.samples(source, zone_known=False)
-    if len(holders):
-        yield holders.samples(source, zone_known=False)
+    for line, extent in placed_lines(pieces, source, options.line_bytes):
+        if _HEAD.match(line):
+            names = line[1:].decode("utf-8", "replace").lower().split()
+            continue
+        if not line.strip() or line.startswith(b"#"):
+            continue
+        # A command may hold blanks, and stands last.
+        cells = line.decode("utf-8", "replace").split(None, len(names) - 1)
+        row = dict(zip(names, cells, strict=False))
+        if len(cells) < len(names) or not row.get("gpu", "").isdecimal():
+            strange += 1
+            first = extent[0] if first is None else first
+            continue
+        if not row.get("pid", "0").isdecimal():
+            continue  # a card without processes
+        wall = _time(row)
+        undated += wall is None
+        size = _number(row.get("fb"))
+        bare += size is None
+        identity = {"wall_us": wall, "index": int(row["gpu"]), "used_bytes": None if size is None else int(size * MIB)}
+        if "pid" in row:
+            process = row.get("command", row.get("name", "")).strip() or None
+            holders.add(extent, **identity, pid=int(row["pid"]), process=process)
+        else:
+            busy = _number(row.get("sm"))
+            ratio = None if busy is None else busy / 100
+            cards.add(extent, **identity, utilization_ratio=ratio, power_w=_number(row.get("pwr")))
+    source.tell("loss", "rows that are no sample", "", first, strange)
+    source.tell("loss", "rows print no time, and cannot be placed", "record with -o DT", None, undated)
+    query = "record with -s um, or use --query-gpu and --query-compute-apps"
+    source.tell("note", "rows give no memory", query, None, bare)
+    yield from cards.samples(source, zone_known=False)
+    yield from holders.samples(source, zone_known=False)
 
 
 def _time(row: dict[str, str]) -> int | None:

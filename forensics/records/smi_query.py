@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
-from forensics.records.block import CardSamples, HolderSamples, Problem, Source
-from forensics.records.lines import lines
+from forensics.records.block import CardSamples, HolderSamples, Source
+from forensics.records.lines import placed_lines
 from forensics.records.options import MIB, Options
 from forensics.records.samples import CardRows, HolderRows
+from forensics.records.times import printed_date
 
-__all__ = ["printed_date", "read_smi_query", "read_smi_xml"]
+__all__ = ["read_smi_query", "read_smi_xml"]
 
 _CARD = re.compile(rb"GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*")
 _PAIR = re.compile(rb"( *)([^:]*[^: ]) *: ?(.*)")
@@ -26,15 +26,8 @@ _FACTORS = {"KiB": 2**10, "MiB": MIB, "GiB": 2**30}
 _MEMORY = {"Total": "total_bytes", "Reserved": "reserved_bytes", "Used": "used_bytes", "Free": "free_bytes"}
 _POWER = ("Power Draw", "Average Power Draw", "Instantaneous Power Draw")
 _DOCUMENT_BYTES = 64 * MIB
-
-
-def printed_date(text: str) -> int | None:
-    """Read `Fri Jun 26 11:59:58 2026` as if it were UTC."""
-    try:
-        moment = datetime.strptime(" ".join(text.split()), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return int(moment.timestamp()) * 1_000_000
+_INSTANCES = "MIG devices of the cards were passed over; their processes are there"
+_UNDATED = "cards without a timestamp"
 
 
 def _bytes(text: str) -> int | None:
@@ -50,19 +43,13 @@ def _number(text: str | None, unit: str) -> float | None:
 def read_smi_query(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[CardSamples | HolderSamples]:
     """Yield all cards and processes of all moments; a card is cited by its memory section, a process by its lines."""
     reader = _Text()
-    for chunk in lines(pieces, source, options.line_bytes):
-        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
-            reader.take(chunk.data[start:end], chunk.base + start, chunk.base + end)
+    for line, (offset, length) in placed_lines(pieces, source, options.line_bytes):
+        reader.take(line, offset, offset + length)
     reader.close()
-    if reader.instances:
-        what = "MIG devices of the cards were passed over; their processes are there"
-        source.problems.append(Problem(source.name, "note", what, "", None, reader.instances))
-    if reader.undated:
-        source.problems.append(Problem(source.name, "note", "cards without a timestamp", "", None, reader.undated))
-    if len(reader.cards):
-        yield reader.cards.samples(source, zone_known=False, driver=reader.driver)
-    if len(reader.holders):
-        yield reader.holders.samples(source, zone_known=False)
+    source.tell("note", _INSTANCES, "", None, reader.instances)
+    source.tell("note", _UNDATED, "", None, reader.undated)
+    yield from reader.cards.samples(source, zone_known=False, driver=reader.driver)
+    yield from reader.holders.samples(source, zone_known=False)
 
 
 class _Text:
@@ -185,7 +172,7 @@ _END = b"</nvidia_smi_log>"
 
 def read_smi_xml(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[CardSamples | HolderSamples]:
     """Yield all cards and processes of all documents; a card is cited by its memory, a process by its own element."""
-    del options
+    most = min(options.held_bytes, _DOCUMENT_BYTES)
     cards, holders = CardRows(), HolderRows()
     drivers: list[str] = []
     held = bytearray()
@@ -254,26 +241,17 @@ def read_smi_xml(source: Source, pieces: Iterator[bytes], options: Options) -> I
                 first = base if first is None else first
             del held[: len(content)]
             base += len(content)
-        if len(held) > _DOCUMENT_BYTES:
+        if len(held) > most:
             broken += 1
             first = base if first is None else first
             base += len(held)
             held.clear()
-    if held.strip():
-        source.problems.append(Problem(source.name, "loss", "the last document is cut", "get a whole copy", base))
-    for severity, what, count in (
-        ("loss", "documents that are no XML of nvidia-smi", broken),
-        ("note", "cards without a timestamp", undated),
-        ("note", "MIG devices of the cards were passed over; their processes are there", instances),
-    ):
-        if count:
-            source.problems.append(
-                Problem(source.name, severity, what, "", first if severity == "loss" else None, count)
-            )
-    if len(cards):
-        yield cards.samples(source, zone_known=False, driver=drivers[-1] if drivers else None)
-    if len(holders):
-        yield holders.samples(source, zone_known=False)
+    source.tell("loss", "the last document is cut", "get a whole copy", base, bool(held.strip()))
+    source.tell("loss", "documents that are no XML of nvidia-smi", "", first, broken)
+    source.tell("note", _UNDATED, "", None, undated)
+    source.tell("note", _INSTANCES, "", None, instances)
+    yield from cards.samples(source, zone_known=False, driver=drivers[-1] if drivers else None)
+    yield from holders.samples(source, zone_known=False)
 
 
 def _parsed(content: bytes) -> ET.Element:

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
-__all__ = ["ABBREVIATIONS", "ISO", "ISO_NANO", "from_iso", "micro", "to_utc", "wall_time", "zone_us"]
+__all__ = ["ABBREVIATIONS", "ISO", "ISO_NANO", "from_iso", "micro", "printed_date", "to_utc", "wall_time", "zone_us"]
 
 ISO = rb"(?P<second>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)"
 """RFC 3339, and as systemd 252 prints it: without the colon in the zone."""
@@ -37,6 +37,15 @@ def wall_time(text: bytes) -> int | None:
     """Read `2026-09-18T09:19:30` (or with a blank) as if it were UTC; None if there is no such time."""
     try:
         moment = datetime.fromisoformat(text.decode("ascii")).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return (moment - _EPOCH) // _MICRO
+
+
+def printed_date(text: str) -> int | None:
+    """Read `Fri Jun 26 11:59:58 2026` as if it were UTC."""
+    try:
+        moment = datetime.strptime(" ".join(text.split()), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
     except ValueError:
         return None
     return (moment - _EPOCH) // _MICRO

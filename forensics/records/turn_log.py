@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from forensics.records.block import NO_TIME, Block, Problem, Source, Stream
+from forensics.records.block import NO_TIME, Block, Source, Stream
 from forensics.records.envelopes import Collector
 from forensics.records.lines import cells_of, lines
 from forensics.records.options import Options
@@ -49,9 +49,6 @@ def read_turn_log(source: Source, pieces: Iterator[bytes], options: Options) -> 
                 continue
             message = " ".join(f"{name}={cell}" for name, cell in zip(names, cells, strict=True)).encode("utf-8")
             collector.add(message, offset=chunk.base + start, length=end - start, time=NO_TIME, stream=stream)
-        block = collector.block()
-        if block is not None:
-            yield block
-    if torn:
-        what = "rows with another number of cells than the header has"
-        source.problems.append(Problem(source.name, "loss", what, "get an intact copy", first_torn, torn))
+        yield from collector.blocks()
+    what = "rows with another number of cells than the header has"
+    source.tell("loss", what, "get an intact copy", first_torn, torn)

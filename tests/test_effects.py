@@ -1,0 +1,209 @@
+"""What each effect of a pattern does: a program of a few wordings, a log of a few lines, the ledger and the lives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forensics.case import Evidence, read_evidence
+from forensics.catalogue import Catalogue, load_programs
+from forensics.units import MIB
+
+HEAD = """
+program = "toy"
+title = "Toy"
+device = [{ regex = "^CUDA", where = "card" }]
+"""
+LOADED = [
+    ("begin", "load begins (?P<model>\\S+)", 'event = "LoadBegan"', "effect.load = { once = true }", "load begins m"),
+    ("ready", "load is ready", 'event = "LoadReady"', 'effect.phase = "serve"', "load is ready"),
+]
+
+
+STATES = """
+effect.phase = { from = "state", map = { dreaming = "asleep", up = "serve" } }
+effect.part = { from = "state", map = { seeing = "vision" } }
+"""
+
+
+def amount(name: str, effect: str) -> tuple[str, ...]:
+    """A wording of an amount: NAME DEVICE SIZE MiB."""
+    return (
+        name,
+        f"{name} (?P<device>\\S+) (?P<size_bytes>[\\d.]+) MiB",
+        'event = "BufferAllocated"',
+        f'const = {{ kind = "kv_cache" }}\nunit.size_bytes = "MiB"\npossible_in = ["fit", "allocate"]\n{effect}',
+        f"{name} CUDA0 1 MiB",
+    )
+
+
+def toy(*wordings: tuple[str, ...]) -> Catalogue:
+    """A catalogue of one program: name, expression, event, effects and sample of each wording."""
+    text = HEAD
+    for name, regex, event, effects, sample in wordings:
+        what = "" if "event" in event else f'const = {{ what = "{name}" }}'
+        literal = " ".join(regex.split(" (?P")[0].split())
+        text += f"""
+[[pattern]]
+name = "{name}"
+{event}
+{what}
+contains = "{literal}"
+regex = '^{regex}$'
+{effects}
+[[pattern.sample]]
+line = "{sample}"
+"""
+    return Catalogue(tuple(load_programs([("toy.toml", text)])))
+
+
+def read(folder: Path, catalogue: Catalogue, *lines: str) -> Evidence:
+    path = folder / "toy.log"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return read_evidence([path], catalogue)
+
+
+def ledger(found: Evidence) -> list[tuple[str, float, str]]:
+    """Amounts of all loads: device, MiB, mark."""
+    return [
+        (item.device, item.size_bytes / MIB, item.mark.value) for load in found.ownership.loads for item in load.items
+    ]
+
+
+def lives(found: Evidence) -> list[tuple[Any, ...]]:
+    """Loads: model, phases, how each ended."""
+    return [
+        (load.model or load.label, [phase for phase, _ in load.phases], load.end_reason)
+        for load in found.ownership.loads
+    ]
+
+
+@pytest.mark.parametrize(
+    ("effect", "marks"),
+    [
+        ('effect.item = { combine = "add" }', ["counted", "counted", "counted"]),
+        ('effect.item = { combine = "last" }', ["superseded", "counted", "counted"]),
+        ('effect.item = { combine = "once" }', ["counted", "superseded", "counted"]),
+        ('effect.item = { combine = "block", per = "context" }', ["superseded", "counted", "counted"]),
+        ('effect.item = { combine = "last", per = "part" }', ["superseded", "counted", "counted"]),
+        ('effect.item = { basis = "estimated" }', ["estimated", "estimated", "estimated"]),
+    ],
+)
+def test_an_amount_that_repeats_on_a_device_combines_as_its_wording_says(
+    tmp_path: Path, effect: str, marks: list[str]
+) -> None:
+    catalogue = toy(*LOADED, amount("pool", effect))
+    found = read(tmp_path, catalogue, "load begins m", "pool CUDA0 3 MiB", "pool CUDA0 4 MiB", "pool CUDA1 5 MiB")
+    assert ledger(found) == [
+        ("CUDA0", 3.0, marks[0]),
+        ("CUDA0", 4.0, marks[1]),
+        ("CUDA1", 5.0, marks[2]),
+    ]
+
+
+@pytest.mark.parametrize("order", [("table", "pool"), ("pool", "table")])
+def test_what_is_logged_replaces_what_a_supervisor_computed_of_it(tmp_path: Path, order: tuple[str, str]) -> None:
+    catalogue = toy(
+        *LOADED,
+        amount("table", 'effect.item = { combine = "add", basis = "derived" }'),
+        amount("pool", 'effect.item = { combine = "add" }'),
+    )
+    found = read(tmp_path, catalogue, "load begins m", f"{order[0]} CUDA0 3 MiB", f"{order[1]} CUDA0 3 MiB")
+    marks = {name: item.mark.value for item in found.ownership.loads[0].items for name in [item.line.text.split()[0]]}
+    assert marks == {"table": "superseded", "pool": "counted"}
+
+
+def test_amounts_of_a_part_without_a_context_of_its_own_get_one(tmp_path: Path) -> None:
+    context = ("context", "context made", "", "effect.context = true", "context made")
+    drafting = ("drafting", "now drafting", "", 'effect.part = "draft"', "now drafting")
+    back = ("back", "done drafting", "", 'effect.part = "outer"', "done drafting")
+    catalogue = toy(
+        *LOADED, context, drafting, back, amount("pool", 'effect.item = { combine = "last", per = "context" }')
+    )
+    found = read(
+        tmp_path,
+        catalogue,
+        "load begins m",
+        "context made",
+        "pool CUDA0 1 MiB",
+        "now drafting",
+        "pool CUDA0 2 MiB",
+        "pool CUDA0 3 MiB",
+        "done drafting",
+        "pool CUDA0 4 MiB",
+    )
+    items = [(item.part, item.size_bytes / MIB, item.mark.value) for item in found.ownership.loads[0].items]
+    assert items == [
+        ("target", 1.0, "counted"),
+        ("draft", 2.0, "superseded"),
+        ("draft", 3.0, "counted"),
+        ("target", 4.0, "claimed"),  # of the target's context or the draft's: nothing says which
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [("stopped by signal 9", "killed"), ("stopped by signal 15", "stopped"), ("stopped by signal 3", "unknown")],
+)
+def test_a_captured_value_may_say_how_a_load_ended(tmp_path: Path, line: str, reason: str) -> None:
+    stopped = (
+        "stopped",
+        "stopped by signal (?P<signal>\\d+)",
+        'keys = ["signal"]',
+        'effect.end = { by = "all", from = "signal", map = { 9 = "killed", 15 = "stopped" } }',
+        "stopped by signal 9",
+    )
+    found = read(tmp_path, toy(*LOADED, stopped), "load begins m", "load is ready", line)
+    assert lives(found) == [("m", ["allocate", "serve", "end"], reason)]
+
+
+def test_a_phase_or_part_that_a_value_does_not_name_stays_as_it_was(tmp_path: Path) -> None:
+    state = (
+        "state",
+        "state is (?P<state>\\S+)",
+        'keys = ["state"]',
+        STATES,
+        "state is up",
+    )
+    catalogue = toy(*LOADED, state, amount("pool", 'effect.item = { combine = "add" }'))
+    found = read(
+        tmp_path,
+        catalogue,
+        "load begins m",
+        "state is odd",
+        "pool CUDA0 1 MiB",
+        "state is seeing",
+        "pool CUDA0 2 MiB",
+        "state is up",
+        "state is dreaming",
+        "state is up",
+    )
+    (load,) = found.ownership.loads
+    assert [item.part for item in load.items] == ["target", "vision"]
+    assert [phase for phase, _ in load.phases] == ["allocate", "serve", "asleep", "serve"]
+
+
+def test_a_version_may_name_the_model_of_a_load_that_has_none(tmp_path: Path) -> None:
+    version = (
+        "version",
+        "version (?P<version>\\S+) of (?P<model>\\S+)",
+        'event = "VersionReported"',
+        "",
+        "version 1 of m",
+    )
+    begin = ("bare", "load starts", 'event = "LoadBegan"', "effect.load = { once = true }", "load starts")
+    found = read(tmp_path, toy(begin, LOADED[1], version), "load starts", "version 1 of m", "load is ready")
+    assert lives(found) == [("m", ["allocate", "serve"], "log_ends")]
+    assert [process.version for process in found.ownership.processes] == ["1"]
+
+
+def test_the_end_of_a_dry_run_whose_beginning_is_not_in_the_log_makes_all_before_it_planned(tmp_path: Path) -> None:
+    fitted = ("fitted", "dry run done", "", 'effect.phase = { to = "allocate", after = "fit" }', "dry run done")
+    pool = amount("pool", 'effect.item = { combine = "add" }\neffect.implies_load = { phase = "allocate" }')
+    found = read(
+        tmp_path, toy(*LOADED, fitted, pool), "pool CUDA0 1 MiB", "dry run done", "pool CUDA0 2 MiB", "load is ready"
+    )
+    assert ledger(found) == [("CUDA0", 1.0, "planned"), ("CUDA0", 2.0, "counted")]
+    assert lives(found) == [(None, ["fit", "allocate", "serve"], "log_ends")]

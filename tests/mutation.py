@@ -26,14 +26,17 @@ from types import ModuleType
 import pytest
 
 TOP = Path(__file__).parent.parent
-OWNERSHIP = ("test_owners_kept.py", "test_scope.py", "test_vllm.py", "test_planted_mistakes.py")
-ACCOUNTING = ("test_telemetry.py", "test_verdict.py", "test_vllm.py", "test_planted_mistakes.py")
+OWNERSHIP = (
+    *("test_owners_kept.py", "test_scope.py", "test_effects.py", "test_vllm.py", "test_excerpts.py", "test_loads.py"),
+    *("test_twins.py", "test_forgeries.py", "test_planted_mistakes.py", "test_interleavings.py"),
+)
+ACCOUNTING = (
+    *("test_telemetry.py", "test_verdict.py", "test_explain.py", "test_self_report.py", "test_vllm.py"),
+    *("test_fixtures.py", "test_planted_mistakes.py"),
+)
 TESTS = {
     **dict.fromkeys(("scope", "groups", "whose", "lifecycle", "effects", "items", "writers"), OWNERSHIP),
-    "measure": ACCOUNTING,
-    "places": ACCOUNTING,
-    "telemetry": ACCOUNTING,
-    "gap": ("test_verdict.py", "test_self_report.py"),
+    **dict.fromkeys(("measure", "places", "telemetry", "gap", "verdict", "amounts"), ACCOUNTING),
 }
 """Which tests are to notice a change of which module, the quickest first: not all that would."""
 

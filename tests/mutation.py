@@ -210,7 +210,7 @@ def main() -> int:
     parser.add_argument("--module", action="append", choices=sorted(TESTS))
     parser.add_argument("--sample", type=int, default=100, help="how many mutants, over all modules")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--most", type=int, default=300, help="seconds that one may take")
+    parser.add_argument("--most", type=int, default=120, help="seconds that one may take")
     parser.add_argument("--statistics", type=Path, help="a file to write the figures to, now and then")
     asked = parser.parse_args()
     importlib.import_module("forensics.case")  # and with it the libraries, once for all children

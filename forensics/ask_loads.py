@@ -45,6 +45,7 @@ def loads(ask: Ask) -> Answer:
                 "end_reason": row["end_reason"],
                 "loading_s": row["loading_s"],
                 "layers": row["layers"],
+                "parts": (row["parts"] or "").split(),
                 "lines": row["lines"],
                 **(
                     {"looked_at": refutation_document(sorted_lines[row["load_id"]])}

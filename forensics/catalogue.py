@@ -57,7 +57,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "context": frozenset(),
     "block": frozenset(),
     "block_end": frozenset(),
-    "item": frozenset({"combine", "per", "part", "basis", "spread", "replaces"}),
+    "item": frozenset({"combine", "per", "part", "again", "from", "kind", "basis"}),
     "set": frozenset({"name", "from", "per", "value", "append"}),
     "use": frozenset({"name", "as"}),
     "due": frozenset({"next", "of"}),
@@ -769,6 +769,8 @@ def _effect(where: str, name: str, value: Any) -> Mapping[str, Any]:
         ("item", "combine", COMBINE),
         ("item", "per", PER),
         ("end", "reason", REASONS),
+        ("item", "again", frozenset(Part)),
+        ("item", "kind", frozenset(Kind)),
         ("part", "to", frozenset(Part) | {"outer"}),
     )
     for effect, argument, allowed in checks:

@@ -114,11 +114,13 @@ def _item(item: Item, load: Load, owner: Owned | None) -> Iterator[str]:
     if item.load is not load or owner is None or owner.load is not load:
         yield "is in the ledger of another load than its line's"
         return
-    if item.size_bytes != event.size_bytes or item.bound_bytes != line.matched.bounds.get("size_bytes", 0):
-        yield "is not what its line says"
-    if item.device != (getattr(event, "device", None) or "") or item.kind != getattr(event, "kind", None):
-        yield "is on another device or of another kind than its line says"
     arguments = line.pattern.effects["item"]
+    field = arguments.get("from", "size_bytes")
+    if item.size_bytes != getattr(event, field) or item.bound_bytes != line.matched.bounds.get(field, 0):
+        yield "is not what its line says"
+    kind = arguments.get("kind", getattr(event, "kind", None))
+    if item.device != (getattr(event, "device", None) or "") or item.kind != kind:
+        yield "is on another device or of another kind than its line says"
     if item.basis != arguments.get("basis", "logged") and item.basis != "derived":
         yield f"is called {item.basis}, which its pattern does not say"
     if item.part != arguments.get("part", owner.part) and "part" not in line.pattern.effects:

@@ -137,6 +137,14 @@ class Load:
         if phase == "serve" and self.ready is None:
             self.ready = line
 
+    def turn_to(self, part: str) -> None:
+        """Be about a part from this line on, until it is closed."""
+        if part != self.part:
+            self.outer.append(self.part)
+            self.part = part
+        own = [one for one in self.contexts if one.part == part]
+        self.context = own[-1] if own else None
+
     @property
     def asleep(self) -> bool:
         """Whether its memory is released while its process lives on and may load again."""

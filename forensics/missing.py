@@ -63,7 +63,7 @@ def _rest(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) -> l
         return []
     serves = connection.execute(
         """
-        SELECT 1 FROM phase WHERE load_id = $1 AND phase IN ('serve', 'asleep')
+        SELECT 1 FROM phase WHERE load_id = $1 AND phase IN ('serve', 'asleep', 'end')
         UNION ALL SELECT 1 FROM ambiguous_lines WHERE $1 IN (SELECT unnest(string_split(loads, ' ')))
         """,
         [answer["load_id"]],

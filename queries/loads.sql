@@ -17,6 +17,7 @@
 -- end_reason  VARCHAR  How it ended; log_ends if the log does not say.
 -- loading_s   DOUBLE   Seconds from begin to ready.
 -- layers      VARCHAR  Layers offloaded of all, as last printed: a corroboration, no identity.
+-- parts       VARCHAR  Models that its amounts are of, the first first: target, draft, mtp, vision; separated by blanks.
 -- lines       BIGINT   Lines that belong to it.
 WITH layers AS (
     SELECT load_id, arg_max(offloaded || '/' || total, ordinal) AS layers
@@ -28,6 +29,11 @@ names AS (
     SELECT load_id, arg_min(model, ordinal) AS name
     FROM model_identified
     WHERE believed AND load_id IS NOT NULL AND what = 'name'
+    GROUP BY load_id
+),
+parts AS (
+    SELECT load_id, string_agg(part, ' ' ORDER BY first) AS parts
+    FROM (SELECT load_id, part, min(ordinal) AS first FROM ledger_lines WHERE mark = 'counted' GROUP BY load_id, part)
     GROUP BY load_id
 ),
 lines AS (
@@ -50,10 +56,12 @@ SELECT
     load.end_reason,
     (load.ready_us - load.begun_us) / 1e6 AS loading_s,
     layers.layers,
+    parts.parts,
     coalesce(lines.lines, 0) AS lines
 FROM load
 JOIN process USING (process_id)
 LEFT JOIN layers USING (load_id)
 LEFT JOIN names USING (load_id)
+LEFT JOIN parts USING (load_id)
 LEFT JOIN lines USING (load_id)
 ORDER BY load.number

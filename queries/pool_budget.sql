@@ -118,10 +118,10 @@ joined AS (
     FROM workers
     JOIN smallest USING (load_id)
     JOIN versions USING (process_id)
-    LEFT JOIN own ON own.load_id = workers.load_id AND own.logged = workers.logged
+    LEFT JOIN own ON own.load_id = workers.load_id AND coalesce(own.logged, '') = workers.logged
     LEFT JOIN shares ON shares.load_id = workers.load_id
-    LEFT JOIN profiles ON profiles.load_id = workers.load_id AND profiles.logged = workers.logged
-    LEFT JOIN estimates ON estimates.load_id = workers.load_id AND estimates.logged = workers.logged
+    LEFT JOIN profiles ON profiles.load_id = workers.load_id AND coalesce(profiles.logged, '') = workers.logged
+    LEFT JOIN estimates ON estimates.load_id = workers.load_id AND coalesce(estimates.logged, '') = workers.logged
     LEFT JOIN totals ON totals.card_id = workers.card_id
     LEFT JOIN weights ON weights.load_id = workers.load_id AND weights.device = workers.device
 )

@@ -247,3 +247,93 @@ def test_a_managers_line_that_names_no_invocation_ends_the_newest_start_of_its_u
         (True, "log_ends"),
         (False, "killed"),
     ]
+
+
+def test_two_servers_of_one_unit_are_told_apart_by_the_process_ids_of_their_journal(tmp_path: Path) -> None:
+    # What each server of several processes prints is tagged by its rank alone, which the other has as well.
+    unit = {"_SYSTEMD_INVOCATION_ID": f"{1:032x}"}
+    one = journal(
+        41,
+        0,
+        "[2026-09-18 08:00:00] server_args=ServerArgs(model_path='org/One', tp_size=1)",
+        "[2026-09-18 08:00:02 TP0] Load weight begin. avail mem=77.75 GB",
+        "[2026-09-18 08:00:12 TP0] Load weight end. type=Qwen3ForCausalLM, dtype=torch.bfloat16, "
+        "avail mem=62.45 GB, mem usage=15.30 GB.",
+        **unit,
+    )
+    other = journal(
+        42,
+        60,
+        "[2026-09-18 08:01:00] server_args=ServerArgs(model_path='org/Two', tp_size=1)",
+        "[2026-09-18 08:01:02 TP0] Load weight begin. avail mem=77.75 GB",
+        **unit,
+    )
+    ends = journal(41, 120, "[2026-09-18 08:02:00] SIGTERM received. Draining requests and shutting down...", **unit)
+    found = opened(tmp_path, box_json=one + other + ends)
+    whose = "SELECT model, string_agg(pattern, ' ' ORDER BY ordinal) FROM line JOIN load USING (load_id) GROUP BY ALL"
+    assert rows(found, f"{whose} ORDER BY model") == [
+        ("org/One", "arguments load_begins weights drain_begins"),
+        ("org/Two", "arguments load_begins"),
+    ]
+
+
+def test_one_more_buffer_of_weights_on_a_device_is_of_a_second_model_and_so_is_what_follows(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server="""\
+load_tensors:   CPU_Mapped model buffer size =   400.00 MiB
+load_tensors:   CPU_Mapped model buffer size =   100.00 MiB
+load_tensors:        CUDA1 model buffer size =  3313.42 MiB
+load_tensors:        CUDA1 model buffer size =   655.73 MiB
+llama_kv_cache:      CUDA1 KV buffer size =    80.00 MiB
+sched_reserve:      CUDA1 compute buffer size =  1606.48 MiB
+""",
+    )
+    assert items(found) == [
+        (1, "CPU_Mapped", "target", "weights", 500.0),
+        (1, "CUDA1", "draft", "compute", 1606.48),
+        (1, "CUDA1", "draft", "kv_cache", 80.0),
+        (1, "CUDA1", "draft", "weights", 655.73),
+        (1, "CUDA1", "target", "weights", 3313.42),
+    ]
+    assert rows(found, "SELECT parts FROM loads") == [("target draft",)]
+
+
+def test_a_table_that_is_printed_at_exit_shows_one_load_where_it_is_all_that_is_left(tmp_path: Path) -> None:
+    table = """\
+llama_print_memory_breakdown: memory breakdown:      total   free     self   model   context   compute    unaccounted
+llama_print_memory_breakdown:   - CUDA0 (RTX 4090):  24080 = 9436 + (14193 = 13169 +      38 +     985) +         451
+llama_print_memory_breakdown:   - CUDA1 (RTX 4090):  24080 = 9868 + (13756 = 13169 +      38 +     548) +         456
+"""
+    owned = "SELECT number, device, self_bytes // 1048576 FROM breakdown_reported JOIN load USING (load_id)"
+    assert rows(case(tmp_path, once=table), f"{owned} ORDER BY device") == [(1, "CUDA0", 14193), (1, "CUDA1", 13756)]
+    assert rows(case(tmp_path, twice=table + table), f"{owned} WHERE device = 'CUDA0' ORDER BY number") == [
+        (1, "CUDA0", 14193),
+        (2, "CUDA0", 14193),
+    ]
+
+
+def test_a_killed_process_of_a_unit_is_of_its_load_where_the_unit_has_one(tmp_path: Path) -> None:
+    load = ("0.00.200.000 I srv    load_model: loading model '/m/a.gguf'",)
+    unit = {"_SYSTEMD_INVOCATION_ID": f"{1:032x}"}
+    about = {
+        "_TRANSPORT": "journal",
+        "UNIT": "llm.service",
+        "INVOCATION_ID": f"{1:032x}",
+        "_SYSTEMD_UNIT": "init.scope",
+    }
+    killed = journal(1, 200, "llm.service: A process of this unit has been killed by the OOM killer.", **about)
+    owner = "SELECT number, line.rule FROM line LEFT JOIN load USING (load_id) WHERE pattern = 'unit_killed_by_oom'"
+    one = journal(41, 0, *load, **unit)
+    assert rows(opened(tmp_path, box_json=one + killed), owner) == [(1, "invocation of the unit")]
+    two = one + journal(42, 10, *load, **unit)
+    assert rows(opened(tmp_path, box_json=two + killed), owner) == [(None, "about the unit, not one load")]
+
+
+def test_a_process_does_not_begin_in_the_middle_of_its_own_clock(tmp_path: Path) -> None:
+    # Text of a request that some line nobody knows prints, with the clock of that line copied.
+    forged = "0.03.000.000 I srv    some_new_log: said 'x\n0.03.000.000 I srv  llama_server: initializing ...\n"
+    found = case(tmp_path, server=BEGIN + ALPHA + forged + CLEANUP)
+    assert lives(found) == [(1, "alpha.gguf", True, "exit")]
+    suspect = "SELECT suspect FROM line WHERE suspect IS NOT NULL"
+    assert rows(found, suspect) == [("a process does not begin in the middle of its own clock",)]

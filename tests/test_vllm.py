@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from casing import case, rows
 
 from forensics.carriers import clean
 from forensics.catalogue import load_catalogue
@@ -154,3 +157,39 @@ def test_a_colour_in_caret_notation_and_a_stamp_of_a_build_server_hide_no_line()
         "738",
         "core.py",
     )
+
+
+PROFILE = """\
+INFO 04-23 10:00:24 [worker.py:287] model weights take 8.64GiB; non_torch_memory takes 0.15GiB; PyTorch activation \
+peak memory takes 0.25GiB; the rest of the memory reserved for KV Cache is 10.74GiB.
+"""
+HELD = "SELECT device, place, kind, round(size_bytes / 1073741824, 2), lines FROM vram_items WHERE lines IS NOT NULL"
+
+
+def test_the_account_of_an_engine_is_named_where_it_is_all_that_the_log_has(tmp_path: Path) -> None:
+    found = case(tmp_path, vllm=PROFILE)
+    assert sorted(one[:4] for one in rows(found, HELD)) == [
+        ("unnamed card", "card", "activation_peak", 0.25),
+        ("unnamed card", "card", "kv_cache", 10.74),
+        ("unnamed card", "card", "non_torch", 0.15),
+        ("unnamed card", "card", "weights", 8.64),
+    ]
+
+
+def test_weights_that_their_own_line_tells_are_not_counted_again_from_the_account(tmp_path: Path) -> None:
+    own = "INFO 04-23 10:00:20 [model_runner.py:1110] Loading model weights took 8.6400 GB\n"
+    found = case(tmp_path, vllm=own + PROFILE)
+    assert rows(found, "SELECT pattern, mark FROM item JOIN line USING (line_id) ORDER BY ordinal") == [
+        ("weights_v0", "counted"),
+        ("profile_v0_parts", "superseded"),
+    ]
+
+
+def test_each_account_of_an_engine_is_of_a_start_of_its_own(tmp_path: Path) -> None:
+    rows_of = (
+        "INFO 12-13 10:0{}:18 worker.py:243] Memory profiling results:\n"
+        "INFO 12-13 10:0{}:18 worker.py:243] model weights take   {}GiB\n"
+    )
+    found = case(tmp_path, vllm=rows_of.format(0, 0, "14.96") + rows_of.format(1, 1, "7.48"))
+    held = "SELECT number, round(size_bytes / 1073741824, 2) FROM vram_ledger JOIN load USING (load_id) ORDER BY number"
+    assert rows(found, held) == [(1, 14.96), (2, 7.48)]

@@ -171,7 +171,13 @@ def alone(log: str, length: int, envelope: str) -> tuple[dict[tuple[int, str], T
     """
     found = own(enveloped([Woven(log, number) for number in range(length)], envelope))
     numbers = {id(load): number for number, load in enumerate(found.loads)}
-    counted = {id(item.line) for load in found.loads for item in load.items if item.mark is Mark.COUNTED}
+    # What a derived amount repeats counts in its place, unless that line is owned as well.
+    counted = {
+        id(item.line)
+        for load in found.loads
+        for item in load.items
+        if item.mark is Mark.COUNTED or item.basis == "derived"
+    }
     truths = {
         (one.line.record, _name(one.line)): Truth(
             None if one.load is None else numbers[id(one.load)],

@@ -13,7 +13,7 @@ import pyarrow as pa
 from . import __version__
 from .catalogue import Catalogue
 from .errors import FaultError
-from .invariants import faults, measurement_breaks, ownership_breaks
+from .invariants import measurement_breaks, ownership_breaks
 from .lives import content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import (
@@ -30,10 +30,10 @@ from .records import (
 )
 from .regexes import PATIENCE_S
 from .scan import Found, ScanCounts, Scanner, Unread
-from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
+from .schema import SCHEMA_VERSION, TABLES, ddl
 from .scope import Ownership, assign
 from .spool import Spool
-from .tables import line_id, line_tables
+from .tables import arrow_table, line_id, line_tables
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
 
@@ -150,7 +150,7 @@ def hold(evidence: Evidence) -> None:
         *measurement_breaks(loads, evidence.telemetry, joins, evidence.measured, evidence.catalogue),
     ]
     if found:
-        raise FaultError(faults(found))
+        raise FaultError(found)
 
 
 def _copies(sources: Sequence[Source]) -> set[str]:

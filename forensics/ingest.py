@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from . import __version__
 from .case import Evidence, read_evidence
-from .casefile import Made, Was, is_leftover, made_from, write_case
+from .casefile import Made, Was, made_from
+from .casewrite import is_leftover, write_case
 from .catalogue import Catalogue, load_catalogue
 from .errors import CaseError, UsageError
 from .records import CHUNK, Digest, Options, Source, contents, digests, looks

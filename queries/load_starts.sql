@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load in the order of its domain: what was there before, and why this one began.
 --
 -- Where a domain has no wall time, places among the lines stand for times (line_time).

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a card, moment and process: what the card shows, and what the process holds of it.
 --
 -- The moments are those of the card's own samples, or of the processes' where the card has none. A process's sample holds

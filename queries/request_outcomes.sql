@@ -1,3 +1,5 @@
+-- stored
+--
 -- One request of a load, from the line that launched it to the line that ended it, or to the end of the load.
 --
 -- A task number begins anew in each load; a number that is launched twice is two requests. Requests of programs that print no

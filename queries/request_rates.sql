@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a timed request of a load: prompt and decode apart, with its drafts, its cached tokens and its company.
 --
 -- A decode time is never a prompt time: the two are different events. The rate is the printed one where there is one,

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an access line: who asked for what, when it began and ended, and from where.
 --
 -- An access line is written when the request ends; it began its latency earlier, if the line prints one. Local is

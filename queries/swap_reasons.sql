@@ -1,3 +1,5 @@
+-- stored
+--
 -- What a supervisor said between the load before and a load of an episode that took another's place: one row a line.
 --
 -- A supervisor that prints no such line leaves the cause open. What would stop it follows from the cause alone.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a kind of line that carries a size, a device or a token count and that no pattern reads: what a new build prints.
 --
 -- Sizes first, then the most frequent. Of each source at most 2000 lines are kept; scan_count has the whole count. Token

@@ -180,9 +180,8 @@ def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, empty: b
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, name: str, arrow: pa.Table) -> None:
-    connection.register("incoming", arrow)
-    connection.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')
-    connection.unregister("incoming")
+    # Not by a name of its own: duckdb (2.0) keeps what was registered until the transaction ends.
+    connection.from_arrow(arrow).insert_into(f'"{name}"')
 
 
 def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:

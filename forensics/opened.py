@@ -167,8 +167,7 @@ def ready(
         kept: Where the case keeps the rows of stored questions, if it does.
     """
     connection.execute("SET TimeZone = 'UTC'")
-    changed = frozenset({"measure"}) if at_us is not None else frozenset[str]()
-    asked = cast("duckdb.DuckDBPyConnection", Asked(connection, questions, kept, changed))
+    asked = cast("duckdb.DuckDBPyConnection", Asked(connection, questions, kept))
     if at_us is not None:
         add_moment(asked, at_us)
     return asked

@@ -19,8 +19,10 @@ __all__ = [
     "check_header",
     "create_stored",
     "fill_stored",
+    "in_order",
     "install",
     "load_questions",
+    "mentions",
     "parse_question",
     "questions_digest",
 ]
@@ -139,7 +141,7 @@ def install(
     Raises:
         QuestionError: A question's SQL does not run, or its header and its columns differ.
     """
-    waiting = _in_order(list(questions))
+    waiting = in_order(list(questions))
     while waiting:
         failed: list[tuple[Question, str]] = []
         for question in waiting:
@@ -157,9 +159,9 @@ def install(
         waiting = [question for question, _ in failed]
 
 
-def _in_order(questions: Sequence[Question]) -> list[Question]:
-    """Questions after those whose names stand in their SQL; a name may be a column's, so this is only a good guess."""
-    mentions = _mentions(questions)
+def in_order(questions: Sequence[Question]) -> list[Question]:
+    """Questions after those that they read; a step may have the name of a question, so this is only a good guess."""
+    known = mentions(questions)
     by_name = {one.name: one for one in questions}
     found: dict[str, Question] = {}
     begun: set[str] = set()
@@ -168,22 +170,24 @@ def _in_order(questions: Sequence[Question]) -> list[Question]:
         if name in begun:
             return
         begun.add(name)
-        for other in mentions[name]:
+        for other in known[name]:
             visit(other)
         found[name] = by_name[name]
 
-    for name in mentions:
+    for name in known:
         visit(name)
     return list(found.values())
 
 
-def _mentions(questions: Sequence[Question]) -> dict[str, list[str]]:
-    """For each question, the others whose names stand in its SQL."""
+def mentions(questions: Sequence[Question]) -> dict[str, list[str]]:
+    """For each question, the others that it reads."""
     names = {one.name for one in questions}
-    return {
-        one.name: sorted({word for word in re.findall(r"\w+", one.sql) if word in names} - {one.name})
-        for one in questions
-    }
+    return {one.name: sorted(_read_by(one) & names - {one.name}) for one in questions}
+
+
+def _read_by(question: Question) -> set[str]:
+    """Names of what a question reads, its own steps among them."""
+    return set(re.findall(r'\b(?:FROM|JOIN)\s+"?(\w+)', question.sql))
 
 
 def create_stored(connection: duckdb.DuckDBPyConnection, questions: Iterable[Question], *, comments: bool) -> None:
@@ -202,7 +206,7 @@ def fill_stored(connection: duckdb.DuckDBPyConnection, questions: Sequence[Quest
     Raises:
         QuestionError: A question's SQL does not run.
     """
-    for one in _in_order(questions):
+    for one in in_order(questions):
         if one.stored:
             try:
                 connection.execute(f'INSERT INTO "{one.name}" {one.sql}')
@@ -220,21 +224,17 @@ class Asked:
         questions: What can be asked.
         kept: Where a case file holds the rows of its stored questions, as a name before theirs; they are worked out
             if there is none.
-        changed: Tables that are not as they were when those rows were worked out.
     """
 
     def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        questions: Sequence[Question],
-        kept: str | None = None,
-        changed: frozenset[str] = frozenset(),
+        self, connection: duckdb.DuckDBPyConnection, questions: Sequence[Question], kept: str | None = None
     ) -> None:
         self._connection = connection
+        self._questions = questions
         self._waiting = {one.name: one for one in questions}
-        self._mentions = _mentions(questions)
+        self._mentions = mentions(questions)
         self._kept = kept
-        self._stale = _building_on(changed, questions) if kept else frozenset()
+        self._stale: frozenset[str] = frozenset()
 
     def execute(self, query: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
         """Install what the query names, and run it."""
@@ -260,6 +260,17 @@ class Asked:
         if found:
             install(self._connection, [self._as_kept(one) for one in found.values()], tables=True)
 
+    def changed(self, table: str) -> None:
+        """Forget what was worked out from a table that has other rows now."""
+        stale = _building_on(frozenset({table}), self._questions)
+        for one in self._questions:
+            if one.name in stale and one.name not in self._waiting:
+                if one.parameters is None:
+                    kind = "TABLE" if one.stored and not self._is_kept(one) else "VIEW"
+                    self._connection.execute(f'DROP {kind} "{one.name}"')
+                self._waiting[one.name] = one
+        self._stale |= stale
+
     def _is_kept(self, question: Question) -> bool:
         return question.stored and self._kept is not None and question.name not in self._stale
 
@@ -274,9 +285,9 @@ class Asked:
 
 def _building_on(tables: frozenset[str], questions: Sequence[Question]) -> frozenset[str]:
     """Questions whose rows depend on some tables, directly or by others."""
-    words = {one.name: set(re.findall(r"\w+", one.sql)) for one in questions}
+    read = {one.name: _read_by(one) for one in questions}
     found: set[str] = set()
-    while more := {name for name, inside in words.items() if name not in found and inside & (tables | found)}:
+    while more := {name for name, inside in read.items() if name not in found and inside & (tables | found)}:
         found |= more
     return frozenset(found)
 

@@ -1,5 +1,3 @@
--- stored
---
 -- One row a line that several loads could have written: nothing is attributed from it.
 --
 -- line_id     VARCHAR  The line.

@@ -1,5 +1,3 @@
--- stored
---
 -- One row a line: its place in time, for what must be put in order.
 --
 -- Where a line has no wall time, it is the time of the last line before it in its source; before the first time of a

@@ -1,5 +1,3 @@
--- stored
---
 -- One row a line that should have an owner and is proved to have none, with the reason.
 --
 -- Lines that no process is proved to have written, and lines about memory or requests that no load is.

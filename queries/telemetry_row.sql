@@ -1,5 +1,3 @@
--- stored
---
 -- One row a sample of telemetry or an answer of a service, by the address of its bytes, with what it says in words.
 --
 -- line_id    VARCHAR  Identity, as evidence is cited.

@@ -22,11 +22,7 @@
 -- why          VARCHAR   One of the words above.
 -- keep_s       DOUBLE    Keep-alive: as set, else 300 s.
 WITH lasting AS (
-    SELECT load_id, max(line_time.at) AS last_at
-    FROM line
-    JOIN line_time USING (line_id)
-    WHERE load_id IS NOT NULL
-    GROUP BY load_id
+    SELECT load_id, max(line_time.at) AS last_at FROM line_time WHERE load_id IS NOT NULL GROUP BY load_id
 ),
 broken AS (
     SELECT DISTINCT load_id

@@ -6,17 +6,5 @@
 -- line_id    VARCHAR  The line.
 -- source_id  VARCHAR  Source.
 -- ordinal    BIGINT   Its place.
--- load_id    VARCHAR  Load that owns it.
 -- at         BIGINT   µs UTC, or its place.
-WITH timed AS (
-    SELECT source_id, ordinal, time_us FROM line WHERE time_us IS NOT NULL
-)
-SELECT line_id, source_id, ordinal, load_id, time_us AS at
-FROM line
-WHERE time_us IS NOT NULL
-UNION ALL
-SELECT line.line_id, line.source_id, line.ordinal, line.load_id, coalesce(timed.time_us, line.ordinal) AS at
-FROM line
-ASOF LEFT JOIN timed ON timed.source_id = line.source_id AND timed.ordinal <= line.ordinal
-WHERE line.time_us IS NULL
-ORDER BY ordinal
+SELECT line_id, source_id, ordinal, line_at.at AS at FROM line_at ORDER BY ordinal

@@ -76,7 +76,7 @@ stops AS (
 drafts AS (
     SELECT load_id, task, ordinal, accepted, drafted, line_id FROM draft_samples WHERE covers = 'request'
 ),
-requests AS (
+requests AS MATERIALIZED (
     SELECT
         grouped.*, least(grouped.request, coalesce(moved.first, grouped.request)) AS first,
         greatest(grouped.timed_last, coalesce(moved.last, grouped.timed_last)) AS last, moved.begun_us,
@@ -118,7 +118,7 @@ steps AS (
     JOIN process USING (process_id)
     WHERE moved.begun_us < moved.released_us
 ),
-sums AS (
+sums AS MATERIALIZED (
     SELECT whose, moment, sum(sum(step)) OVER told AS under_way, sum(sum(step * moment::HUGEINT)) OVER told AS begun_sum
     FROM (SELECT host AS whose, moment, step FROM steps UNION ALL SELECT load_id, moment, step FROM steps)
     GROUP BY whose, moment

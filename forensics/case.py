@@ -62,6 +62,12 @@ class Evidence:
     inputs: tuple[str, ...] = ()
     tz_us: int | None = None
 
+    def let_go(self) -> None:
+        """Forget what the tables have: all but sources and problems."""
+        self.ownership, self.telemetry, self.measured = Ownership(), Telemetry(), Measured()
+        self.joins, self.counts, self.self_reports, self.request_counters = {}, {}, [], []
+        pa.default_memory_pool().release_unused()
+
 
 def read_evidence(
     inputs: Sequence[str | Path | Named],

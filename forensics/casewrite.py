@@ -34,7 +34,8 @@ ENDINGS = ("", ".wal", ".tmp")
 def write_case(path: Path, evidence: Evidence) -> None:
     """Write a case beside its place, make it durable, and put it there in one step.
 
-    Whoever kills this finds the old case or the new one, and perhaps a leftover that the next ingest removes.
+    Whoever kills this finds the old case or the new one, and perhaps a leftover that the next ingest removes. The
+    evidence is let go of as soon as the tables have it: what questions build on takes room too.
 
     Raises:
         CaseError: It cannot be written there.
@@ -50,6 +51,7 @@ def write_case(path: Path, evidence: Evidence) -> None:
             with duckdb.connect(new) as connection:
                 connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{MEMORY}'")
                 store(evidence, connection, empty=True)
+            evidence.let_go()
             with duckdb.connect(new) as connection:  # which holds nothing of what was written
                 connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{ANSWERING_MEMORY}'")
                 connection.execute("BEGIN")

@@ -108,14 +108,15 @@ def ingest(
         )
     if all(one.is_unread for one in evidence.sources):
         raise UsageError("none of the inputs could be read")
+    loads, lines = len(evidence.ownership.loads), evidence.ownership.count()
     write_case(case, evidence)
     return Ingested(
         case,
         written=True,
         changes=tuple(changes),
         sources=len(evidence.sources),
-        loads=len(evidence.ownership.loads),
-        lines=evidence.ownership.count(),
+        loads=loads,
+        lines=lines,
         evidence=evidence,
     )
 

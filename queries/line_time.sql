@@ -7,4 +7,4 @@
 -- source_id  VARCHAR  Source.
 -- ordinal    BIGINT   Its place.
 -- at         BIGINT   µs UTC, or its place.
-SELECT line_id, source_id, ordinal, line_at.at AS at FROM line_at ORDER BY ordinal
+SELECT line_id, source_id, ordinal, line_at.at AS at FROM line_at

@@ -9,6 +9,7 @@ from typing import Any
 from .events import (
     ArgumentsReported,
     DeviceSeen,
+    Kind,
     ModelIdentified,
     Part,
     VerbosityReported,
@@ -84,6 +85,9 @@ def _phase(load: Load, line: Line) -> None:
     arguments = line.pattern.effects["phase"]
     if arguments.get("shown") and not load.phases[-1][1].pattern.effects.get("phase", {"shown": True}).get("shown"):
         return  # the phase was announced: what a line only shows does not end it
+    held = any(one.kind is Kind.WEIGHTS and one.mark is Mark.COUNTED and one.size_bytes for one in load.items)
+    if arguments.get("shown") and target == "fit" and held:
+        return  # a dry run comes before weights are held
     after = arguments.get("after")
     if after and load.implied and all(phase != after for phase, _ in load.phases):
         _was_all(load, after)

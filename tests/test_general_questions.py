@@ -235,8 +235,8 @@ A_WEIGHTS, A_CACHE, B_WEIGHTS = 4000 * MIB, 200 * MIB, 1000 * MIB
         ),
         pytest.param("FROM sample_gaps", [], id="sample_gaps: none"),
         pytest.param(
-            "SELECT program, pattern, lines, loads FROM patterns_met LIMIT 1",
-            [("llama.cpp", "weights_buffer", 3, 2)],
+            "SELECT program, pattern, lines, loads FROM patterns_met WHERE pattern LIKE 'weights%'",
+            [("llama.cpp", "weights_buffer", 2, 2), ("llama.cpp", "weights_mapped", 1, 1)],
             id="patterns_met",
         ),
         pytest.param(

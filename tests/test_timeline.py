@@ -147,6 +147,8 @@ def test_lanes_are_drawn_on_one_scale_with_the_steps_below(tmp_path: Path) -> No
         "08:00:00.0  GPU 0  coder.gguf        +518        518  runtime, no line names it",
         "08:00:02.0  GPU 0  coder.gguf       +4916          2  target weights",
         "08:00:04.0  GPU 0  coder.gguf       +2372         68  target kv cache",
+        "",
+        "Read  100 % of lines, 100 % of bytes; no size or device left unread",
     ]
 
 

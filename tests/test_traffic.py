@@ -173,6 +173,8 @@ def test_the_screen_tells_machines_hours_and_the_block(tmp_path: Path) -> None:
         "05:00  ██                     1     1",
         "Each column is a minute, the highest 1 requests. Idle: minutes without any from",
         "other machines.",
+        "",
+        "Read  100 % of lines, 100 % of bytes; no size or device left unread",
     ]
 
 

@@ -33,7 +33,7 @@ BANDS = {
     "half": "half of it: K and V may be one",
     "mismatch": "another shape",
 }
-"""What is said of a size beside its prediction; the bands are those of club-3090's kv-calc (2026)."""
+"""What is said of a size beside its prediction; the bands are club-3090's."""
 
 ELEMENT = {"fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "bfloat16": 2, "bf16": 2, "float16": 2, "fp16": 2}
 """Bytes of an element of a cache, by the type that the log names; `auto` names none."""

@@ -26,6 +26,7 @@ from .moment import add_moment
 from .opened import chosen_loads, ready
 from .outcome import Failure, Outcome, Place, place_of
 from .question import load_questions
+from .records.read import KEPT
 from .report import render_table
 from .safe import visible
 from .units import parse_quantity
@@ -44,7 +45,7 @@ UNKEPT = {"loads": "lines"}
 EXPLAIN = "explain-vram"
 WIDTH = 100
 KEYS = frozenset("title question also origin cut inputs load around self_report tz_us exit expect".split())
-OUR_FILES = frozenset({"case.toml", "expected", "README.md"})
+OUR_FILES = KEPT | {"README.md"}
 
 
 @dataclass(frozen=True)

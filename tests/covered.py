@@ -24,7 +24,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "records": ("records/*",),
     "scan": ("catalogue", "columns", "engines", "regexes", "scan", "spool", "units"),
     "events": ("events", "line"),
-    "owners": ("carriers", "clocks", "invariants", "lives", "scope", "steady", "twins", "writers"),
+    "owners": (
+        *("carriers", "clocks", "effects", "groups", "invariants", "items", "lifecycle"),
+        *("lives", "scope", "steady", "twins", "whose", "writers"),
+    ),
     "accounting": (
         *("amounts", "explain", "failures", "gap", "measure", "missing", "moment", "places"),
         *("rows", "selfreport", "setaside", "telemetry", "verdict"),

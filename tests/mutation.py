@@ -26,14 +26,17 @@ from types import ModuleType
 import pytest
 
 TOP = Path(__file__).parent.parent
-OWNERSHIP = ("test_owners_kept.py", "test_scope.py", "test_vllm.py", "test_planted_mistakes.py")
-ACCOUNTING = ("test_telemetry.py", "test_verdict.py", "test_vllm.py", "test_planted_mistakes.py")
+OWNERSHIP = (
+    *("test_owners_kept.py", "test_scope.py", "test_effects.py", "test_vllm.py", "test_excerpts.py", "test_loads.py"),
+    *("test_twins.py", "test_forgeries.py", "test_planted_mistakes.py", "test_interleavings.py"),
+)
+ACCOUNTING = (
+    *("test_telemetry.py", "test_verdict.py", "test_explain.py", "test_self_report.py", "test_vllm.py"),
+    *("test_fixtures.py", "test_planted_mistakes.py"),
+)
 TESTS = {
     **dict.fromkeys(("scope", "groups", "whose", "lifecycle", "effects", "items", "writers"), OWNERSHIP),
-    "measure": ACCOUNTING,
-    "places": ACCOUNTING,
-    "telemetry": ACCOUNTING,
-    "gap": ("test_verdict.py", "test_self_report.py"),
+    **dict.fromkeys(("measure", "places", "telemetry", "gap", "verdict", "amounts"), ACCOUNTING),
 }
 """Which tests are to notice a change of which module, the quickest first: not all that would."""
 
@@ -207,7 +210,7 @@ def main() -> int:
     parser.add_argument("--module", action="append", choices=sorted(TESTS))
     parser.add_argument("--sample", type=int, default=100, help="how many mutants, over all modules")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--most", type=int, default=300, help="seconds that one may take")
+    parser.add_argument("--most", type=int, default=120, help="seconds that one may take")
     parser.add_argument("--statistics", type=Path, help="a file to write the figures to, now and then")
     asked = parser.parse_args()
     importlib.import_module("forensics.case")  # and with it the libraries, once for all children

@@ -315,6 +315,18 @@ def test_a_signature_makes_candidates_by_amount_and_prompt(
     assert {entry["class"] for entry in one["candidates"]} - {"device_out_of_memory"} == classes
 
 
+def test_a_load_over_two_cards_does_not_escape_a_signature(tmp_path: Path) -> None:
+    # one page says that two cards escape it; a published run of two cards failed above 60 thousand tokens
+    second = "llama_prepare_model_devices: using device CUDA1 (NVIDIA GeForce RTX 3090) (0000:0b:00.0) - 23525 MiB free"
+    first = second.replace("CUDA1", "CUDA0").replace("0b", "0a")
+    error = REFUSED.replace("9866.00", "50.00") + ILLEGAL.strip().splitlines()[-1]
+    text = load(100, 0, "m", failing=61000, error=error).splitlines(keepends=True)
+    place = next(number for number, line in enumerate(text) if first in line)
+    text.insert(place + 1, text[place].replace(first, second))
+    (one,) = ask(tmp_path, *text).document["failures"]
+    assert "cliff_2a" in {entry["class"] for entry in one["candidates"]}
+
+
 def test_an_orderly_end_that_its_server_complains_of_is_no_failure(tmp_path: Path) -> None:
     log = journal(
         100,
@@ -395,6 +407,14 @@ def test_a_failure_is_shown_with_all_lines_that_tell_of_it(tmp_path: Path) -> No
         "6 lines. llama.cpp: the root, 3 that follow; llama-swap: its end, a client's answer, inferred",
     ) in answer.sections[1].rows
     assert {line for entry in one["records"] for line in entry["evidence"]} <= set(answer.cited)
+
+
+def test_six_failed_requests_after_one_kill_are_one_failure(tmp_path: Path) -> None:
+    begin = PROXY[: PROXY.index("CUDA error: an")]
+    answered = PROXY.splitlines(keepends=True)[-1]
+    answer = ask(tmp_path, begin + "[WARN] <prod> upstream process exited unexpectedly\n" + answered * 6)
+    (one,) = answer.document["failures"]
+    assert {entry["role"]: entry["count"] for entry in one["records"]}["answer"] == 6
 
 
 def test_an_answer_is_of_no_failure_while_another_load_of_the_supervisor_is_alive(tmp_path: Path) -> None:

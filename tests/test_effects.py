@@ -39,9 +39,17 @@ def amount(name: str, effect: str) -> tuple[str, ...]:
     )
 
 
-def toy(*wordings: tuple[str, ...]) -> Catalogue:
+SUPERVISOR = """
+[grammar]
+supervises = true
+regex = '(?s)^(?:\\[(?P<port>\\d+)\\] )?(?P<message>.*)$'
+tag = "port"
+"""
+
+
+def toy(*wordings: tuple[str, ...], grammar: str = "") -> Catalogue:
     """A catalogue of one program: name, expression, event, effects and sample of each wording."""
-    text = HEAD
+    text = HEAD + grammar
     for name, regex, event, effects, sample in wordings:
         what = "" if "event" in event else f'const = {{ what = "{name}" }}'
         literal = " ".join(regex.split(" (?P")[0].split())
@@ -207,3 +215,83 @@ def test_the_end_of_a_dry_run_whose_beginning_is_not_in_the_log_makes_all_before
     )
     assert ledger(found) == [("CUDA0", 1.0, "planned"), ("CUDA0", 2.0, "counted")]
     assert lives(found) == [(None, ["fit", "allocate", "serve"], "log_ends")]
+
+
+def test_a_dry_run_that_is_only_known_by_its_end_leaves_what_was_replaced_replaced(tmp_path: Path) -> None:
+    fitted = ("fitted", "dry run done", "", 'effect.phase = { to = "allocate", after = "fit" }', "dry run done")
+    pool = amount("pool", 'effect.item = { combine = "last" }\neffect.implies_load = { phase = "allocate" }')
+    found = read(tmp_path, toy(*LOADED, fitted, pool), "pool CUDA0 1 MiB", "pool CUDA0 2 MiB", "dry run done")
+    assert ledger(found) == [("CUDA0", 1.0, "superseded"), ("CUDA0", 2.0, "planned")]
+
+
+def test_a_value_is_set_where_it_is_printed_and_kept_once(tmp_path: Path) -> None:
+    member = (
+        "member",
+        "member (?P<card>CUDA\\d+)?.*",
+        'keys = ["card"]',
+        'effect.set = { name = "members", from = "card", append = true }',
+        "member CUDA0",
+    )
+    lines = ("load begins m", "member CUDA0", "member of nothing", "member CUDA1", "member CUDA0")
+    found = read(tmp_path, toy(*LOADED, member), *lines)
+    assert found.ownership.loads[0].variables == {"members": ["CUDA0", "CUDA1"]}
+
+
+def test_an_amount_that_a_line_leaves_out_is_none(tmp_path: Path) -> None:
+    released = (
+        "released",
+        "released (?P<device>\\S+)(?: (?P<size_bytes>\\d+) MiB)?",
+        'event = "AllocationFailed"',
+        'unit.size_bytes = "MiB"\neffect.item = { combine = "add" }',
+        "released CUDA0 1 MiB",
+    )
+    found = read(tmp_path, toy(*LOADED, released), "load begins m", "released CUDA0", "released CUDA0 3 MiB")
+    assert ledger(found) == [("CUDA0", 3.0, "counted")]
+
+
+CHILDREN = (
+    (
+        "child",
+        "child (?P<model>\\S+) starts",
+        'event = "LoadBegan"',
+        'role = "parent"\neffect.load = { child = true, parallel = true }',
+        "child m starts",
+    ),
+    (
+        "alive",
+        "alive: (?P<count>\\d+)",
+        'keys = ["count"]',
+        'role = "parent"\neffect.live_count = { from = "count" }',
+        "alive: 0",
+    ),
+    (
+        "gone",
+        "child (?P<label>\\S+) with pid (?P<pid>\\d+) is gone",
+        'event = "LoadEnded"\nkeys = ["label"]\nconst = { reason = "stopped" }',
+        'role = "parent"\neffect.end = { by = "label", from = "label", reason = "stopped" }',
+        "child m with pid 7 is gone",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "ends"),
+    [
+        ("alive: 0", [("a", "unknown"), ("b", "unknown")]),
+        ("alive: 1", [("a", "evicted"), ("b", "log_ends")]),
+        ("alive: 2", [("a", "log_ends"), ("b", "log_ends")]),
+        ("child a with pid 7 is gone", [("a", "stopped"), ("b", "log_ends")]),
+        ("child c with pid 7 is gone", [("a", "log_ends"), ("b", "log_ends")]),
+    ],
+)
+def test_what_a_supervisor_says_of_its_children_ends_those_and_no_others(
+    tmp_path: Path, line: str, ends: list[tuple[str, str]]
+) -> None:
+    catalogue = toy(*CHILDREN, grammar=SUPERVISOR)
+    found = read(tmp_path, catalogue, "child a starts", "child b starts", line)
+    assert [(model, end) for model, _, end in lives(found)] == ends
+
+
+def test_a_child_that_is_gone_has_the_pid_that_its_supervisor_names(tmp_path: Path) -> None:
+    found = read(tmp_path, toy(*CHILDREN, grammar=SUPERVISOR), "child a starts", "child a with pid 7 is gone")
+    assert [load.process.pid for load in found.ownership.loads] == [7]

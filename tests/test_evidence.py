@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -12,8 +14,11 @@ from typer.testing import CliRunner
 
 from forensics.answer import Ask, answer_json
 from forensics.asked import QUESTIONS
+from forensics.catalogue import load_catalogue
 from forensics.cli import app
-from forensics.explain import evidence
+from forensics.diff import diff
+from forensics.explain import document, evidence
+from forensics.printing import parse_self_report
 
 CASES = {
     "crashes": "vllm-engine-killed",
@@ -46,6 +51,44 @@ def test_every_question_cites_lines_and_prints_each_with_its_place(name: str, tm
     assert set(found) == set(answer.cited)
     assert all(identity in answer_json(ask, answer) for identity in answer.cited)
     assert "Evidence" not in screen(connection, answer).split("Next")[-1]
+
+
+STATES = {"supported", "contradicted", "not established", "not measured"}
+
+
+def claimed(node: object, load: str | None = None) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+    """Each claim of a document with its state, and the load that it is part of."""
+    if isinstance(node, Mapping):
+        load = node.get("load_id", load)
+        if {"claim", "state"} <= node.keys():
+            yield load, node
+        for inner in node.values():
+            yield from claimed(inner, load)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from claimed(inner, load)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_claim_has_one_of_four_states_and_rests_on_lines_of_its_load(name: str, tmp_path: Path) -> None:
+    connection = of(name, tmp_path)
+    for load, one in claimed(QUESTIONS[name][0](Ask(connection)).document):
+        assert one["state"] in STATES
+        owners = evidence(connection, {*one.get("for", ()), *one.get("against", ())}).values()
+        # lines of the host and of supervisors are of no load
+        assert load is None or {entry["load_id"] for entry in owners} <= {load, None}
+
+
+def test_claims_about_memory_and_differences_have_one_of_four_states() -> None:
+    catalogue = load_catalogue()
+    mtp, router = case_of(FIXTURES / "llama-mtp-vision-two-cards"), case_of(FIXTURES / "llama-router-ping-pong")
+    ids = [load for (load,) in router.execute("SELECT load_id FROM loads ORDER BY number LIMIT 2").fetchall()]
+    told = [
+        *claimed(document(mtp, catalogue, self_report=parse_self_report("23.85GiB"))),
+        *claimed(diff((router, ids[0]), (router, ids[1]), catalogue, "last").document),
+    ]
+    assert {one["state"] for _, one in told} <= STATES
+    assert len(told) > 1
 
 
 @pytest.mark.parametrize("name", ["loads", "explain-vram", "spec"])

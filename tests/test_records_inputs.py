@@ -33,6 +33,10 @@ def names(parts: list[Piece | Source]) -> list[tuple[str, str, int]]:
     return [(part.name, part.format, part.records) for part in parts if isinstance(part, Source)]
 
 
+def read_sources(folder: Path) -> list[Source]:
+    return [part for part in read_inputs([folder]) if isinstance(part, Source)]
+
+
 def test_a_folder_is_read_whole_in_the_order_of_its_names(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "two.log").write_bytes(b"x\n")
@@ -174,12 +178,20 @@ def test_links_and_pipes_in_a_folder_are_named(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "gone")
     (tmp_path / "b").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "c")
-    sources = [part for part in read_inputs([tmp_path]) if isinstance(part, Source)]
-    assert [(source.name, source.problems[0].what) for source in sources] == [
+    assert [(source.name, source.problems[0].what) for source in read_sources(tmp_path)] == [
         (f"{tmp_path}/a", "it cannot be read: no such file or directory"),
         (f"{tmp_path}/b", "a link to a folder is not followed"),
         (f"{tmp_path}/c", "it is no regular file and was passed over"),
     ]
+
+
+def test_of_a_recorded_case_the_evidence_is_read_and_not_what_must_come_out_of_it(tmp_path: Path) -> None:
+    (tmp_path / "expected").mkdir()
+    for name in ("a.log", "case.toml", "expected/explain.txt"):
+        (tmp_path / name).write_bytes(b"CUDA0 holds 7 MiB\n")
+    log, case = read_sources(tmp_path)
+    assert (case.name, case.records, log.name, log.records) == (f"{tmp_path}/case.toml", 0, f"{tmp_path}/a.log", 1)
+    assert case.problems == [Problem(case.name, "note", "neither a case nor what it expects is read as evidence")]
 
 
 def test_cited_bytes_can_be_read_again(tmp_path: Path) -> None:

@@ -342,6 +342,27 @@ def test_54_cells_lose_three_to_the_load_gate_and_three_to_exceptions(tmp_path: 
     assert answer.verdict == "48 of 51 decode rates are measurements; three requests ended without one."
 
 
+def test_three_crashes_cost_six_cells_since_the_next_request_pays_for_the_load(tmp_path: Path) -> None:
+    lines: list[tuple[float, str, int | None]] = []
+    for model in range(3):
+        port, at, name = 41001 + 10 * model, 100.0 + 1000 * model, f"model-{model}"
+        lines += router(port, name, at, at + 37.7)
+        lines += [(seconds, line, port) for seconds, line in request(1, at + 60, 44.4)]
+        lines.append((at + 120, request(2, at + 120, 44.4)[0][1], port))  # launched, and never timed
+        lines.append((at + 125, "/src/ggml/src/ggml-cuda/ggml-cuda.cu:107: CUDA error", port))
+        lines.append((at + 126, f"srv           run: instance name={name} exited with status 134", None))
+        lines += router(port + 1, name, at + 130, at + 167.7)
+        lines += [(seconds, line, port + 1) for seconds, line in request(3, at + 167.8, 44.4)]
+        lines += [(seconds, line, port + 1) for seconds, line in request(4, at + 300, 44.4)]
+        lines.append((at + 400, f"srv        unload: unloading model instance name={name}", None))
+        lines.append((at + 401, f"srv           run: instance name={name} exited with status 0", None))
+    answer, _ = judged(tmp_path, routed(lines))
+    rows = [row for load in answer.document["loads"] for row in load["rows"]]
+    gated = [row for row in rows if row["decode_why"] == ["load time gate: it waited for its model to load, 37.7 s"]]
+    crashed = [one for load in answer.document["loads"] for one in load["exceptions"]]
+    assert (len(gated), len(crashed), sum(row["decode_is_measurement"] for row in rows)) == (3, 3, 6)
+
+
 def test_a_gate_that_could_not_fire_is_not_one_that_did_not(tmp_path: Path) -> None:
     log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4))
     answer, _ = judged(tmp_path, log)
@@ -600,6 +621,12 @@ def test_a_gain_over_another_configuration_is_not_one_over_its_own(tmp_path: Pat
         "Load 3 is to be held against load 2 (+11.0 %; differs: context), not against load 1 (+57.0 %; differs: "
         "context, kv_dtype)."
     ) in answer.about
+
+
+def test_a_similarly_named_model_is_no_baseline(tmp_path: Path) -> None:
+    twin = configured(200, 1000, 262144, "q8_0", 82.0).replace("/srv/models/m.gguf", "/srv/models/m-bench.gguf")
+    answer, _ = judged(tmp_path, configured(100, 0, 262144, "q8_0", 78.2) + twin)
+    assert answer.document["comparability"]["baselines"] == []
 
 
 def test_the_baseline_is_the_load_that_matches_not_the_one_that_flatters(tmp_path: Path) -> None:

@@ -45,9 +45,7 @@ def read_block_table(source: Source, pieces: Iterator[bytes], options: Options) 
             elif names and len(cells) == len(names):
                 message = _row(asked, names, cells)
             collector.add(message, offset=chunk.base + start, length=end - start, time=NO_TIME, stream=stream)
-        block = collector.block()
-        if block is not None:
-            yield block
+        yield from collector.blocks()
 
 
 def _row(asked: bytes, names: Sequence[bytes], cells: Sequence[bytes]) -> bytes:

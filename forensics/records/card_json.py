@@ -50,7 +50,8 @@ def read_json_documents(
     most = min(options.held_bytes, _MOST_BYTES)
     kept, beyond = held(pieces, most)
     if beyond:
-        source.tell("loss", f"the document is longer than {most} bytes: the rest was not read", "query less", most)
+        what = f"the document is longer than {most} bytes: the rest was not read"
+        source.tell("loss", what, "query less at once", most)
     content = bytes(kept)
     status = _STATUS_LINE.match(content)
     base = status.end() if status else 0

@@ -18,7 +18,8 @@ HEAD = 64 * 1024
 class Options(NamedTuple):
     """How much is held in memory, how far decompression may go, the zone of times that print none, and what is asked.
 
-    `held_bytes` bounds an input that has to be in memory whole: a journal that is still written or was compressed.
+    `held_bytes` bounds an input that has to be in memory whole: a journal that is still written or was compressed, a
+    zip that is no file of its own, a document of JSON or XML (those two have lower bounds of their own as well).
     Span, boots and units narrow native journals, whole files by their header and index and then entries; kernel
     messages of the span are always read. Empty sets and None ask for everything.
 

@@ -34,7 +34,7 @@ from forensics.records.smi_query import read_smi_query, read_smi_xml
 from forensics.records.smi_table import read_smi_table
 from forensics.records.turn_log import read_turn_log
 
-__all__ = ["Named", "contents", "digests", "is_source", "looks", "read_inputs"]
+__all__ = ["KEPT", "Named", "contents", "digests", "is_source", "looks", "read_inputs"]
 
 Progress = Callable[[int, int], None]
 
@@ -60,6 +60,9 @@ class _Input(NamedTuple):
     problem: Problem | None = None
     journal: Head | None = None
 
+
+KEPT = frozenset({"case.toml", "expected"})
+"""What stands beside the evidence of a recorded case, and says what must come out of it."""
 
 _DEEPEST = 2
 """How deep inputs may hold others: an archive, and an archive or text with blocks in it."""
@@ -229,13 +232,20 @@ def _expand(given: str | Path | Named, options: Options) -> Iterator[_Input]:
     errors: list[OSError] = []
     for folder, folders, files in os.walk(given, onerror=errors.append):
         folders.sort()
+        kept = KEPT if "case.toml" in files else ()
         for file in sorted((*files, *folders)):
             path = Path(folder, file)
+            if file in kept:
+                if file in files:
+                    problem = Problem(str(path), "note", "neither a case nor what it expects is read as evidence")
+                    yield _Input(str(path), path, problem=problem)
+                continue
             if options.skip is not None and options.skip(path):
                 continue
             member = _look(path, str(path), inside=True)
             if member is not None:
                 yield member
+        folders[:] = [one for one in folders if one not in kept]
     for error in errors:
         where = str(error.filename)
         yield _Input(where, None, problem=_unreadable(where, error))

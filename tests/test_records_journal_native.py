@@ -151,6 +151,12 @@ def test_unknown_features_are_refused_with_the_remedy(tmp_path: Path) -> None:
     assert source.problems == [Problem(source.name, "error", what, "export it: journalctl -o export --file=THE_FILE")]
 
 
+def test_flags_that_no_version_can_have_are_damage(tmp_path: Path) -> None:
+    rows, (source,) = native(written(tmp_path, journal(some(3), flags=0x40_0040)))
+    assert rows == lines(range(1, 4))
+    assert problems(source) == [("loss", "the header's flags are damaged: those that are known are taken", 1)]
+
+
 # -- several journals -------------------------------------------------------------------------------------------------
 
 
@@ -397,16 +403,32 @@ def stored(kind: str) -> bytearray:
 
 
 @pytest.mark.parametrize("kind", ["regular", "compact"])
-def test_a_flipped_bit_in_who_wrote_it_takes_the_trust_from_all_its_entries(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("hit", [1, 8], ids=["name", "value"])
+def test_a_flipped_bit_in_who_wrote_it_takes_the_trust_from_all_its_entries(
+    tmp_path: Path, kind: str, hit: int
+) -> None:
     rows, _ = native(written(tmp_path, stored(kind), "whole.journal"))
     content = stored(kind)
-    content[content.find(b"_PID=4711\0") + 8] ^= 2
+    content[content.find(b"_PID=4711\0") + hit] ^= 2
     found, (source,) = native(written(tmp_path, content))
-    hit = [row[2].pid == 4711 for row in rows]
-    assert 5 < sum(hit) < len(rows)
+    theirs = [row[2].pid == 4711 for row in rows]
+    assert 5 < sum(theirs) < len(rows)
     assert [row[:2] for row in found] == [row[:2] for row in rows]
-    assert [row[2].trusted for row in found] == [row[2].trusted and not was for row, was in zip(rows, hit, strict=True)]
-    assert ("loss", "fields of entries cannot be read", sum(hit)) in problems(source)
+    assert [row[2].trusted for row in found] == [
+        row[2].trusted and not was for row, was in zip(rows, theirs, strict=True)
+    ]
+    # One of them has two messages, and one has none.
+    assert ("loss", "fields of entries cannot be read", sum(theirs)) in problems(source)
+
+
+@pytest.mark.parametrize("kind", ["regular", "compact"])
+def test_a_flipped_bit_in_what_nobody_asks_for_is_no_loss(tmp_path: Path, kind: str) -> None:
+    rows, _ = native(written(tmp_path, stored(kind), "whole.journal"))
+    content = stored(kind)
+    content[content.find(b"_SYSTEMD_CGROUP=") + 20] ^= 2
+    found, (source,) = native(written(tmp_path, content))
+    assert found == rows
+    assert problems(source) == [("note", "entries without a message were passed over", 1)]
 
 
 @pytest.mark.parametrize("kind", ["regular", "compact"])

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from forensics.records.block import NO_TIME, Block, Integers, Partial, Source, Stream
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.journal_file import Head, JournalFile
+from forensics.records.journal_hash import MOST_HASHED
 from forensics.records.options import Options
 from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
 
@@ -183,6 +184,7 @@ class _Reader:
         self.unasked_for = self.doubtful = self.cut = self.unread = self.other_boots = 0
         self.first_lost: int | None = None
         self.hashed = True
+        self.names: set[bytes] | None = None
         prefixes = [(name + b"=")[:8] for name in (b"MESSAGE", *self.wanted)]
         self.prefixes = [
             (np.uint64((1 << 8 * len(one)) - 1), np.uint64(int.from_bytes(one, "little"))) for one in prefixes
@@ -356,12 +358,20 @@ class _Reader:
         for mask, wanted in self.prefixes[1:]:
             maybe |= start & mask == wanted
         # A value of which a bit was flipped looks as good as any.
-        looked = np.flatnonzero((message | maybe) & ~broken & ~packed)
-        altered = looked[self._altered(new[looked])]
-        self.code[new[altered]] = _BROKEN
-        broken[altered] = True
+        looked = np.flatnonzero(~broken & ~packed)
+        for at in looked[self._altered(new[looked])].tolist():
+            # Its name may be what was hit. If it is one of the file's that nobody wants, it was not.
+            name = (journal.value(int(new[at]) * 8, MOST_HASHED) or b"").partition(b"=")[0]
+            if name in (b"MESSAGE", *self.wanted) or name not in self._names():
+                self.code[new[at]] = _BROKEN
+                broken[at] = True
         for number in new[maybe & ~broken & ~message].tolist():
             self.code[number] = self._code_of(number * 8)
+
+    def _names(self) -> set[bytes]:
+        if self.names is None:
+            self.names = self.journal.names()
+        return self.names
 
     def _altered(self, data: Integers) -> npt.NDArray[np.bool_]:
         """Which DATA objects, by offset / 8, hold another value than was written."""

@@ -16,10 +16,13 @@ import duckdb
 import pytest
 from journal_writer import journal
 
-from forensics.casefile import attach_case, made_from, read_seal
+from forensics.case import read_evidence
+from forensics.casefile import attach_case, made_from, read_seal, write_case
+from forensics.catalogue import load_catalogue
 from forensics.errors import CaseError, UsageError
 from forensics.ingest import ingest
 from forensics.opened import open_case, open_inputs
+from forensics.records import Options
 from forensics.schema import TABLES
 
 LOG = """\
@@ -199,6 +202,15 @@ def test_a_log_and_its_copy_are_read_once(tmp_path: Path) -> None:
     assert opened.connection.execute("SELECT count(*) FROM loads").fetchall() == [(1,)]
     assert opened.connection.execute("SELECT source_id, what FROM problem").fetchall() == [
         (str(tmp_path / "server.log"), f"it has the same bytes as {tmp_path / 'copy.log'}: read once")
+    ]
+
+
+def test_what_is_lost_at_all_is_stored_as_met_once(tmp_path: Path) -> None:
+    log, case = tmp_path / "app.log", tmp_path / "c.case"
+    log.write_text("".join(f"2026-11-30T00:00:00.00000000{at}Z stdout {'PPF'[at]} {'x' * 30}\n" for at in range(3)))
+    write_case(case, read_evidence([str(log)], load_catalogue(), options=Options(line_bytes=80)))
+    assert open_case(case).connection.execute("SELECT what, count FROM problem").fetchall() == [
+        ("joined lines were cut at 80 bytes; 10 bytes are missing", 1)
     ]
 
 

@@ -1,6 +1,8 @@
 """The long run: native journals of 200,000 entries against journalctl, and thousands of damaged ones.
 
-FORENSICS_LONG=1 pytest -s tests/test_long_journal.py
+FORENSICS_LONG=1 pytest -n0 -s tests/test_long_journal.py
+
+FORENSICS_DAMAGED=50 damages 50 journals of each kind instead of 1000.
 """
 
 from __future__ import annotations

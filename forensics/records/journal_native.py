@@ -183,7 +183,7 @@ class _Reader:
         self.lost_fields = self.lost_messages = self.silent = self.undated = self.copies = 0
         self.unasked_for = self.doubtful = self.cut = self.unread = self.other_boots = 0
         self.first_lost: int | None = None
-        self.hashed = True
+        self.hashed: bool | None = None  # whether hashes can be relied on; not known before the first
         self.names: set[bytes] | None = None
         prefixes = [(name + b"=")[:8] for name in (b"MESSAGE", *self.wanted)]
         self.prefixes = [
@@ -375,10 +375,11 @@ class _Reader:
 
     def _altered(self, data: Integers) -> npt.NDArray[np.bool_]:
         """Which DATA objects, by offset / 8, hold another value than was written."""
-        altered = self.journal.altered(data) if self.hashed else np.zeros(len(data), bool)
-        if 2 * np.count_nonzero(altered) > len(altered):  # no damage leaves the rest readable: it hit the key
-            self.hashed = False
-            altered[:] = False
+        altered = np.zeros(len(data), bool) if self.hashed is False else self.journal.altered(data)
+        if self.hashed is None:
+            # No damage hits most values and leaves all else readable: it hit the key.
+            self.hashed = 2 * int(np.count_nonzero(altered)) <= len(altered)
+            altered &= self.hashed
         return altered
 
     def _code_of(self, offset: int) -> int:
@@ -579,7 +580,7 @@ class _Reader:
         tell("loss", "fields of entries cannot be read", _REMEDY, self.first_lost, self.lost_fields)
         tell("loss", "messages cannot be read", _REMEDY, self.first_lost, self.lost_messages)
         what = "the file's id does not fit the hashes of its values: those with a flipped bit are not told"
-        tell("loss", what, _REMEDY, 24, int(not self.hashed))
+        tell("loss", what, _REMEDY, 24, int(self.hashed is False))
         what = "entries are of another boot than their fields say: their streams are not trusted"
         tell("loss", what, _REMEDY, self.first_lost, self.other_boots)
         tell("loss", "entries without a readable receive time", "", None, self.undated)

@@ -138,7 +138,7 @@ class Carriers:
         }
         self._open: dict[tuple[Stream, str | None], _Text] = {}
         self.openers: Collection[int] = ()
-        """Records of the last block that may carry a text."""
+        """Records of the last block that carry others, or may carry some of the next block."""
 
     def __bool__(self) -> bool:
         """Whether a text is open."""
@@ -160,7 +160,7 @@ class Carriers:
             text.members = []  # they were records of the block before
         here = _Here(block, wanted, self._by_literal)
         openers = self._openers(here, may_open)
-        self.openers = openers.keys()
+        self.openers = ()
         carried: dict[int, int] = {}
         if not openers and not self._open:
             return carried
@@ -169,6 +169,8 @@ class Carriers:
         acting = sorted(one for one in may_act if one not in carried and here.acts(one)) if texts else []
         if acting:
             self._behind(here, texts, acting, carried)
+        carrying = {*carried.values(), *(text.record for text in self._open.values())}
+        self.openers = {record for record, text in openers.items() if text.record in carrying}
         return carried
 
     def _openers(self, here: _Here, may_open: Iterable[tuple[int, int]]) -> dict[int, _Text]:

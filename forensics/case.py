@@ -13,7 +13,7 @@ import pyarrow as pa
 from . import __version__
 from .catalogue import Catalogue
 from .errors import FaultError
-from .invariants import faults, measurement_breaks, ownership_breaks
+from .invariants import measurement_breaks, ownership_breaks
 from .line import between_us
 from .lives import content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
@@ -31,10 +31,10 @@ from .records import (
 )
 from .regexes import PATIENCE_S
 from .scan import Found, ScanCounts, Scanner, Unread
-from .schema import SCHEMA_VERSION, TABLES, arrow_table, ddl
+from .schema import SCHEMA_VERSION, TABLES, ddl
 from .scope import Ownership, assign
 from .spool import Spool
-from .tables import line_id, line_tables
+from .tables import arrow_table, line_id, line_tables
 from .telemetry import Join, Telemetry, gather, infer_zone, join_processes
 from .twins import count_once
 from .unread import grouped, masked
@@ -63,6 +63,12 @@ class Evidence:
     request_counters: list[RequestCounters] = field(default_factory=list)
     inputs: tuple[str, ...] = ()
     tz_us: int | None = None
+
+    def let_go(self) -> None:
+        """Forget what the tables have: all but sources and problems."""
+        self.ownership, self.telemetry, self.measured = Ownership(), Telemetry(), Measured()
+        self.joins, self.counts, self.self_reports, self.request_counters = {}, {}, [], []
+        pa.default_memory_pool().release_unused()
 
 
 def read_evidence(
@@ -152,7 +158,7 @@ def hold(evidence: Evidence) -> None:
         *measurement_breaks(loads, evidence.telemetry, joins, evidence.measured, evidence.catalogue),
     ]
     if found:
-        raise FaultError(faults(found))
+        raise FaultError(found)
 
 
 def _copies(sources: Sequence[Source]) -> set[str]:
@@ -182,9 +188,8 @@ def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, empty: b
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, name: str, arrow: pa.Table) -> None:
-    connection.register("incoming", arrow)
-    connection.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')
-    connection.unregister("incoming")
+    # Not by a name of its own: duckdb (2.0) keeps what was registered until the transaction ends.
+    connection.from_arrow(arrow).insert_into(f'"{name}"')
 
 
 def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:

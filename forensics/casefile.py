@@ -1,4 +1,4 @@
-"""Keep a case in one file that is only ever whole, and open nothing that this program did not write.
+"""Open a case file, and nothing that this program did not write.
 
 A case is a DuckDB file with a seal behind its last block: our mark, the version of the tables, and the digest of every
 byte before it. The seal is checked before DuckDB sees the file, since DuckDB trusts the files that it opens. Evidence
@@ -10,20 +10,17 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import duckdb
 
-from . import __version__
-from .cache import kept
-from .case import Evidence, store
 from .errors import CaseError
-from .question import install, load_questions
-from .schema import SCHEMA_VERSION, TABLES, ddl
+from .question import Question, questions_digest
+from .schema import SCHEMA_VERSION, TABLES
+from .seen import is_known, remember
 
 __all__ = [
     "CASE",
@@ -32,11 +29,8 @@ __all__ = [
     "Was",
     "attach_case",
     "is_case",
-    "is_leftover",
-    "leftovers",
     "made_from",
     "read_seal",
-    "write_case",
 ]
 
 CASE = "kase"
@@ -46,10 +40,6 @@ MARK = b"\n-- forensics case, tables "
 SEAL = re.compile(rb"\n-- forensics case, tables ([0-9a-f]{8}), digest ([0-9a-f]{64})\n")
 SEAL_BYTES = len(MARK) + 8 + len(b", digest ") + 64 + 1
 PIECE = 1024 * 1024
-MEMORY = "160MB"
-"""What DuckDB may hold while it writes a case; the rest it puts beside the file."""
-ENDINGS = ("", ".wal", ".tmp")
-"""What it puts there: the file itself, its log, a folder of what has no room in memory."""
 IN_PLACE = "journal-native"
 """The format whose files are not only appended to."""
 
@@ -74,12 +64,12 @@ def read_seal(path: Path, *, any_version: bool = False) -> Seal:
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            digest = hashlib.blake2b(digest_size=32)
-            left = max(size - SEAL_BYTES, 0)
-            while left and (piece := file.read(min(left, PIECE))):
-                digest.update(piece)
-                left -= len(piece)
+            file.seek(max(size - SEAL_BYTES, 0))
             found = SEAL.fullmatch(file.read())
+            digest = "" if found is None else found[2].decode()
+            known = is_known(path, digest)
+            if found is not None and not known:
+                digest = _digest(file, size - SEAL_BYTES)
     except OSError as error:
         raise CaseError(f"{path}: cannot read the case: {(error.strerror or str(error)).lower()}") from error
     if found is None:
@@ -93,13 +83,25 @@ def read_seal(path: Path, *, any_version: bool = False) -> Seal:
             f"{path}: the case was written by another version of forensics (tables {version}, this one has "
             f"{SCHEMA_VERSION}); forensics ingest --case {path} reads its inputs again"
         )
-    if digest.hexdigest() != found[2].decode():
+    if digest != found[2].decode():
         raise CaseError(
             f"{path}: the case is damaged or was changed by another program; forensics ingest INPUT… --case NEWFILE"
         )
     if path.with_name(path.name + ".wal").exists():
         raise CaseError(f"{path}.wal: another program began to change this case; remove that file if you know whose")
-    return Seal(version, found[2].decode())
+    if not known:
+        remember(path, digest)
+    return Seal(version, digest)
+
+
+def _digest(file: BinaryIO, size: int) -> str:
+    """Digest of the first bytes of a file."""
+    digest = hashlib.blake2b(digest_size=32)
+    file.seek(0)
+    while size and (piece := file.read(min(size, PIECE))):
+        digest.update(piece)
+        size -= len(piece)
+    return digest.hexdigest()
 
 
 def is_case(path: Path) -> bool:
@@ -112,117 +114,11 @@ def is_case(path: Path) -> bool:
         return False
 
 
-def write_case(path: Path, evidence: Evidence) -> None:
-    """Write a case beside its place, make it durable, and put it there in one step.
-
-    Whoever kills this finds the old case or the new one, and perhaps a leftover that the next ingest removes.
-
-    Raises:
-        CaseError: It cannot be written there.
-    """
-    path = Path(os.path.realpath(path))
-    new = path.with_name(f".{path.name}.ingest-{os.getpid()}")
-    try:
-        for old in leftovers(path):
-            _remove(old)
-        try:
-            _empty_case(new)
-            with duckdb.connect(new) as connection:
-                connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{MEMORY}'")
-                store(evidence, connection, empty=True)
-                connection.execute("CHECKPOINT")
-            _seal(new)
-            new.replace(path)
-            _sync(path.parent)
-        finally:
-            for ending in ENDINGS:
-                _remove(new.with_name(new.name + ending))
-    except OSError as error:
-        raise CaseError(f"{path}: cannot write the case: {(error.strerror or str(error)).lower()}") from error
-    except duckdb.IOException as error:
-        raise CaseError(f"{path}: cannot write the case: {error}") from error
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _empty_case(new: Path) -> None:
-    """Begin a case: all tables and questions, with comments, and no rows.
-
-    It takes over a second to make, since each question is bound with all that it names, and is the same each time.
-    """
-    questions = load_questions()
-
-    def make() -> bytes:
-        with duckdb.connect(new) as connection:
-            connection.execute(f"BEGIN; {ddl(comments=True)} COMMIT")
-            install(connection, questions, comments=True)
-            connection.execute("CHECKPOINT")
-        return new.read_bytes()
-
-    made_of = "\0".join([__version__, duckdb.__version__, SCHEMA_VERSION, *(one.source for one in questions)])
-    new.write_bytes(kept("empty-case", made_of, make))
-
-
-def _seal(path: Path) -> None:
-    digest = hashlib.blake2b(digest_size=32)
-    with path.open("r+b") as file:
-        while piece := file.read(PIECE):
-            digest.update(piece)
-        file.write(MARK + f"{SCHEMA_VERSION}, digest {digest.hexdigest()}\n".encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
-def is_leftover(path: Path, case: Path) -> bool:
-    """Whether a file is what an ingest of that case works on, or left behind when it was killed."""
-    endings = "|".join(map(re.escape, ENDINGS))
-    return any(
-        one.parent == case.parent and re.fullmatch(rf"\.{re.escape(case.name)}\.ingest-\d+({endings})", one.name)
-        for one in (path, path.parent)  # what has no room in memory is in a folder
-    )
-
-
-def leftovers(case: Path) -> list[Path]:
-    """Files that killed ingests of a case left beside it."""
-    found: list[Path] = []
-    for one in sorted(case.parent.glob(f".{_literal(case.name)}.ingest-*")):
-        number = re.search(r"ingest-(\d+)", one.name)
-        if is_leftover(one, case) and number and not _lives(int(number[1])):
-            found.append(one)
-    return found
-
-
-def _literal(name: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", name)
-
-
-def _lives(pid: int) -> bool:
-    if pid == os.getpid():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def attach_case(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def attach_case(connection: duckdb.DuckDBPyConnection, path: Path, questions: Sequence[Question]) -> bool:
     """Attach a case for reading, and give its tables views of their own names.
+
+    Returns:
+        Whether the rows that it keeps of stored questions are those of these questions.
 
     Raises:
         CaseError: It is not a case of this program, or not of this version.
@@ -238,14 +134,26 @@ def attach_case(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     for table, column, kind in rows:
         there.setdefault(table, []).append((column, kind))
     ours = {name: [(one.name, one.sql) for one in columns] for name, (_, columns) in TABLES.items()}
+    digest = None
+    if there.get("about") == ours["about"]:
+        found = connection.execute(f"SELECT value FROM {CASE}.about WHERE name = 'questions'").fetchone()
+        digest = found[0] if found else None
+    kept = digest == questions_digest(questions)
+    if kept:
+        ours |= {one.name: [(name, kind) for name, kind, _ in one.columns] for one in questions if one.stored}
+    else:  # those of another version of the program: nothing reads them
+        there = {name: columns for name, columns in there.items() if name in ours}
     if there != ours:
         odd = sorted(name for name in {*there, *ours} if there.get(name) != ours.get(name))
         connection.execute(f"DETACH {CASE}")
         raise CaseError(f"{path}: its tables are not those of a case: {', '.join(odd)}")
-    for name in TABLES:
-        # What was measured is copied, since the moment that somebody asks for is added to it.
-        sort = "TABLE" if name == "measure" else "VIEW"
-        connection.execute(f'CREATE {sort} "{name}" AS FROM {CASE}."{name}"')
+    views = [name for name in TABLES if name != "measure"]
+    # What was measured is copied, since the moment that somebody asks for is added to it.
+    connection.execute(
+        f"CREATE TABLE measure AS FROM {CASE}.measure;"
+        + "".join(f'CREATE VIEW "{name}" AS FROM {CASE}."{name}";' for name in views)
+    )
+    return kept
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:

@@ -8,21 +8,19 @@ calibration). docs/patterns.md explains every key.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from .cache import kept
 from .errors import CatalogueError
 from .events import EVENT_TYPES, Event, Field, Kind, Part, event_fields
+from .pattern_files import Files
 from .regexes import Regex
 from .units import UNITS, round_bytes, to_base, unwrap
 
@@ -372,13 +370,17 @@ class Catalogue:
         Raises:
             CatalogueError: One is wrong; the message names it.
         """
-        programs = load_programs([*texts.installed_texts, *texts.extra], len(texts.installed_texts), _parsed(texts))
+        programs = load_programs([*texts.installed_texts, *texts.extra], len(texts.installed_texts), texts.parsed())
         return cls(tuple(programs), texts.extra, texts.digest)
 
     @property
     def patterns(self) -> list[Pattern]:
         """All patterns, in the order of the files."""
         return [pattern for program in self.programs for pattern in program.patterns]
+
+    def remedies(self, program: str) -> Sequence[Mapping[str, Any]]:
+        """What would make a program log more."""
+        return self.program(program).remedies
 
     def slow(self) -> list[Regex]:
         """Expressions of a user that took too long on some line."""
@@ -414,46 +416,9 @@ class Catalogue:
         raise KeyError(name)
 
 
-@dataclass(frozen=True)
-class Files:
-    """The texts of all catalogue files, not read yet: installed ones, and those that a user brought."""
-
-    installed_texts: tuple[tuple[str, str], ...]
-    extra: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def installed(cls, extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] = ()) -> Files:
-        """The installed files, and files that a user brings: as paths, or as name and text."""
-        folder = files("forensics.parsers")
-        own = [(one.name, one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml")]
-        brought = list(texts)
-        for path in extra:
-            try:
-                brought.append((str(path), path.read_text("utf-8")))
-            except (OSError, UnicodeDecodeError) as error:
-                raise CatalogueError(f"{path}: cannot read the pattern file: {error}") from error
-        return cls(tuple(sorted(own)), tuple(brought))
-
-    @property
-    def digest(self) -> str:
-        """Of all texts: a case is as old as the patterns that it was read with."""
-        texts = (text for one in (*self.installed_texts, *self.extra) for text in one)
-        return hashlib.sha256("\0".join(texts).encode()).hexdigest()
-
-
 def load_catalogue(extra: Iterable[Path] = (), texts: Iterable[tuple[str, str]] = ()) -> Catalogue:
     """Load the installed catalogues, and files that a user brings: as paths, or as name and text."""
     return Catalogue.of(Files.installed(extra, texts))
-
-
-def _parsed(texts: Files) -> Mapping[str, Any]:
-    """The installed files as data; to read TOML takes most of the time that a short answer does."""
-
-    def make() -> bytes:
-        return json.dumps({name: tomllib.loads(text) for name, text in texts.installed_texts}).encode()
-
-    found: Mapping[str, Any] = json.loads(kept("patterns", "\0".join(map("\0".join, texts.installed_texts)), make))
-    return found
 
 
 def load_programs(

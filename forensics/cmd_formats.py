@@ -11,10 +11,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .catalogue import Catalogue, Files, load_catalogue
+from .catalogue import Catalogue, load_catalogue
 from .errors import CatalogueError
 from .opened import user_patterns
 from .pattern_checks import Attempt, Fault, explain_line, lint, run_samples
+from .pattern_files import Files
 from .report_json import render_json
 from .safe import for_terminal, visible
 

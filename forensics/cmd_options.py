@@ -11,7 +11,6 @@ import typer
 from .casefile import is_case
 from .errors import UsageError
 from .opened import Opened, open_case, open_inputs
-from .progress import progress
 from .safe import visible
 
 __all__ = [
@@ -71,6 +70,8 @@ def open_evidence(
             raise UsageError("--tz and --patterns are decided when a case is made: give them to forensics ingest")
         opened = open_case(case, at_us=at_us)
     elif inputs:
+        from .progress import progress  # noqa: PLC0415  # a case is opened without it
+
         with progress(quiet=quiet) as on_progress:
             opened = open_inputs(inputs, tz=tz, at_us=at_us, patterns=patterns or (), on_progress=on_progress)
     else:

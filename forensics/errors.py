@@ -11,6 +11,8 @@ ForensicsError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = ["CaseError", "CatalogueError", "FaultError", "ForensicsError", "InputError", "QuestionError", "UsageError"]
 
 
@@ -36,6 +38,14 @@ class QuestionError(ForensicsError):
 
 class FaultError(ForensicsError):
     """What was found contradicts itself, so nothing of it is shown."""
+
+    MOST = 5
+    """Contradictions that the message lists."""
+
+    def __init__(self, found: Sequence[str]) -> None:
+        more = f"\n… and {len(found) - self.MOST} more" if len(found) > self.MOST else ""
+        what = "the result contradicts itself and is not shown; please report this:"
+        super().__init__("\n".join([what, *found[: self.MOST]]) + more)
 
 
 class UsageError(ForensicsError):

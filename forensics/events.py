@@ -4,11 +4,9 @@ A field's type decides how a captured text is converted: `int`, `float`, `str`, 
 are true). Names end in their base unit: `_bytes`, `_s`, `_ratio`. `| None` marks what a wording may leave out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Annotated, ClassVar, get_args, get_origin, get_type_hints
+from typing import Annotated, ClassVar, get_args, get_origin
 
 __all__ = ["EVENT_TYPES", "Event", "Field", "Kind", "Part", "event_fields"]
 
@@ -572,10 +570,9 @@ def event_fields(event_type: type[Event]) -> dict[str, Field]:
 
 
 def _fields_of(event_type: type[Event]) -> dict[str, Field]:
-    hints = get_type_hints(event_type, include_extras=True)
     found: dict[str, Field] = {}
     for declared in fields(event_type):
-        hint = hints[declared.name]
+        hint = declared.type  # what was written, not its text: this module's annotations are not postponed
         assert get_origin(hint) is Annotated, f"{event_type.__name__}.{declared.name} has no meaning"
         inner, meaning = get_args(hint)
         alternatives = [one for one in (get_args(inner) or (inner,)) if one is not type(None)]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
-from .catalogue import Catalogue
 from .coverage import coverage
 from .document import choose_load
 from .errors import FaultError
 from .failures import explain_failure
 from .gap import explain_gap
-from .invariants import faults
-from .missing import whats_missing
+from .lines import lines_by_id, ordinals
+from .missing import Programs, whats_missing
 from .setaside import set_aside
 from .units import MIB
 from .verdict import next_step, verdict
@@ -53,7 +52,7 @@ def amount(name: str, value: int | None) -> dict[str, Any]:
 
 def document(
     connection: duckdb.DuckDBPyConnection,
-    catalogue: Catalogue,
+    programs: Programs,
     *,
     moment: str = "last",
     self_report: tuple[int, int, str] | None = None,
@@ -63,7 +62,7 @@ def document(
 
     Args:
         connection: A case with its questions installed.
-        catalogue: Programs, for remedies.
+        programs: What knows their remedies: the catalogue, or the texts of its files.
         moment: `last`, `ready`, `asleep` or `at`.
         self_report: Bytes, rounding bound and origin of what the service says it uses.
         only: Load ids to answer; all if None.
@@ -77,13 +76,23 @@ def document(
     cited: set[str] = set()
     wrong = fetch(connection, "SELECT * FROM ledger_faults")
     if wrong:
-        raise FaultError(faults([f"{one['what']}: load {one['load_id']}, line {one['line_id']}" for one in wrong]))
+        raise FaultError([f"{one['what']}: load {one['load_id']}, line {one['line_id']}" for one in wrong])
     loads = fetch(
         connection,
-        "SELECT loads.*, ready_line IS NOT NULL AS ready FROM loads JOIN load USING (load_id) ORDER BY loads.number",
+        """
+        SELECT loads.*, ready_line IS NOT NULL AS ready, begun_line, ready_line, ended_line
+        FROM loads JOIN load USING (load_id) ORDER BY loads.number
+        """,
     )
     wanted = [load for load in loads if only is None or load["load_id"] in only]
-    answers = [_load(connection, load, moment, cited) for load in wanted]
+    devices = _devices(connection, moment, {load["load_id"] for load in wanted})
+    told = _by_load(
+        fetch(
+            connection,
+            "SELECT load_id, method, n_max, active FROM speculation_configured WHERE believed ORDER BY ordinal",
+        )
+    )
+    answers = [_load(connection, load, devices, told.get(load["load_id"], []), cited) for load in wanted]
     if self_report is not None and answers:
         focus = max(answers, key=lambda one: (one["ready_at"] or "", one["begun_at"] or ""))
         explain_gap(connection, focus, self_report, cited)
@@ -92,7 +101,7 @@ def document(
         "cards": _cards(connection, answers),
         "loads": answers,
         "ambiguous": _ambiguous(connection, cited),
-        "missing": whats_missing(connection, catalogue, answers, moment),
+        "missing": whats_missing(connection, programs, answers, moment),
         "set_aside": set_aside(connection, answers, loads, cited),
     }
     for load in answers:
@@ -118,13 +127,24 @@ def _only_runtime(device: Mapping[str, Any]) -> bool:
     return all(item["kind"] == "runtime" for item in device["items"])
 
 
+def _by_load(rows: Rows) -> dict[str, Rows]:
+    found: dict[str, Rows] = {}
+    for row in rows:
+        found.setdefault(row["load_id"], []).append(row)
+    return found
+
+
 def _load(
-    connection: duckdb.DuckDBPyConnection, load: Mapping[str, Any], moment: str, cited: set[str]
+    connection: duckdb.DuckDBPyConnection,
+    load: Mapping[str, Any],
+    held: Mapping[str, Sequence[Held]],
+    told: Rows,
+    cited: set[str],
 ) -> dict[str, Any]:
     load_id = load["load_id"]
     failure = explain_failure(connection, load, cited)
     lost = failure is not None and not load["ready"]
-    devices = [] if lost else _devices(connection, load_id, moment, cited)
+    devices = [] if lost else [_device(one, cited) for one in held.get(load_id, ())]
     answer = {
         "load_id": load_id,
         "number": load["number"],
@@ -143,62 +163,94 @@ def _load(
         "self_report": None,
         "gap": None,
         "failure": failure,
-        "summary": _summary(connection, load),
+        "summary": _summary(load, told),
         "findings": [],
     }
-    lines = fetch(connection, "SELECT begun_line, ready_line, ended_line FROM load WHERE load_id = ?", [load_id])[0]
-    cited.update(line for line in lines.values() if line)
+    cited.update(load[line] for line in ("begun_line", "ready_line", "ended_line") if load[line])
     answer["findings"] = _findings(answer)
     return answer
 
 
-def _devices(connection: duckdb.DuckDBPyConnection, load_id: str, moment: str, cited: set[str]) -> list[dict[str, Any]]:
+class Held(NamedTuple):
+    """What a load holds on one device: its items in order, the measurement, and what the device is."""
+
+    device: str
+    items: Rows
+    gap: Mapping[str, Any] | None
+    about: Mapping[str, Any]
+
+
+def _devices(connection: duckdb.DuckDBPyConnection, moment: str, wanted: set[str]) -> dict[str, list[Held]]:
+    """What each load holds on its devices at a moment."""
     gaps = {
-        row["device"]: row
-        for row in fetch(connection, "SELECT * FROM vram_gap WHERE load_id = ? AND moment = ?", [load_id, moment])
+        (row["load_id"], row["device"]): row
+        for row in fetch(connection, "SELECT * FROM vram_gap WHERE moment = ?", [moment])
     }
     rows = fetch(
         connection,
         """
         WITH chosen AS (
             -- The moment asked for; a device that nothing measured then is shown as its log has it.
-            SELECT device, arg_min(moment, CASE moment WHEN ? THEN 0 WHEN 'log' THEN 1 ELSE 2 END) AS moment
-            FROM vram_moments WHERE load_id = ? GROUP BY device
+            SELECT load_id, device, arg_min(moment, CASE moment WHEN ? THEN 0 WHEN 'log' THEN 1 ELSE 2 END) AS moment
+            FROM vram_moments GROUP BY load_id, device
         )
-        SELECT vram_items.* FROM vram_items JOIN chosen USING (device, moment) WHERE load_id = ?
+        SELECT vram_items.* FROM vram_items JOIN chosen USING (load_id, device, moment)
         """,
-        [moment, load_id, load_id],
+        [moment],
     )
     about = {
-        row["device"]: row
+        (row["load_id"], row["device"]): row
         for row in fetch(
             connection,
             """
-            SELECT DISTINCT ON (device.device) device.*, card.gpu_index, card.gpu_uuid, card.pci_bus_id AS card_bus
+            SELECT DISTINCT ON (load_id, device.device)
+                load_id, device.*, card.gpu_index, card.gpu_uuid, card.pci_bus_id AS card_bus
             FROM device JOIN load USING (process_id) LEFT JOIN card USING (card_id)
-            WHERE load_id = ? ORDER BY device.device, device.card_id
+            ORDER BY load_id, device.device, device.card_id
             """,
-            [load_id],
         )
     }
-    order = fetch(connection, "SELECT line_id, ordinal FROM line WHERE load_id = ?", [load_id])
-    ordinals = {row["line_id"]: row["ordinal"] for row in order}
-    by_device: dict[str, list[dict[str, Any]]] = {}
+    by_load = _by_load([row for row in rows if row["load_id"] in wanted])
+    places = ordinals(connection, {_first_line(row) for own in by_load.values() for row in own} - {""})
+    for load_id, _ in gaps:
+        by_load.setdefault(load_id, [])
+    return {
+        load_id: _held(
+            own,
+            {device: row for (load, device), row in gaps.items() if load == load_id},
+            {device: row for (load, device), row in about.items() if load == load_id},
+            places,
+        )
+        for load_id, own in by_load.items()
+    }
+
+
+def _first_line(item: Mapping[str, Any]) -> str:
+    return str((item["lines"] or "").split(" ")[0])
+
+
+def _held(
+    rows: Rows,
+    gaps: Mapping[str, Mapping[str, Any]],
+    about: Mapping[str, Mapping[str, Any]],
+    places: Mapping[str, int],
+) -> list[Held]:
+    by_device: dict[str, Rows] = {}
     for row in rows:
         by_device.setdefault(row["device"], []).append(row)
-    found: list[dict[str, Any]] = []
+    found: list[Held] = []
     for device in sorted({*by_device, *gaps}, key=lambda one: (_place_rank(by_device.get(one)), one)):
         items = sorted(
             by_device.get(device, []),
             key=lambda row: (
                 row["kind"] == "runtime",
-                ordinals.get((row["lines"] or "").split(" ")[0], 1 << 60),
+                places.get(_first_line(row), 1 << 60),
                 row["part"],  # several items may come of one line
                 row["kind"],
                 -row["size_bytes"],
             ),
         )
-        found.append(_device(device, items, gaps.get(device), about.get(device, {}), cited))
+        found.append(Held(device, items, gaps.get(device), about.get(device, {})))
     return found
 
 
@@ -207,13 +259,8 @@ def _place_rank(items: list[dict[str, Any]] | None) -> int:
     return {"card": 0, "shared": 1, "remote": 2}.get(place, 3)
 
 
-def _device(
-    device: str,
-    items: Sequence[Mapping[str, Any]],
-    gap: Mapping[str, Any] | None,
-    about: Mapping[str, Any],
-    cited: set[str],
-) -> dict[str, Any]:
+def _device(held: Held, cited: set[str]) -> dict[str, Any]:
+    device, items, gap, about = held
     attributed = sum(item["size_bytes"] for item in items)
     place = items[0]["place"] if items else "card"
     answer: dict[str, Any] = {
@@ -297,13 +344,8 @@ def _findings(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _summary(connection: duckdb.DuckDBPyConnection, load: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(load: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
     """What else identifies the load: speculation, layers, what a supervisor calls it."""
-    rows = fetch(
-        connection,
-        "SELECT method, n_max, active FROM speculation_configured WHERE load_id = ? AND believed ORDER BY ordinal",
-        [load["load_id"]],
-    )
     methods = [row["method"] for row in rows if row["method"]]
     depths = [row["n_max"] for row in rows if row["n_max"] is not None]
     text = None
@@ -399,27 +441,24 @@ def _ambiguous(connection: duckdb.DuckDBPyConnection, cited: set[str]) -> list[d
 def evidence(connection: duckdb.DuckDBPyConnection, cited: set[str]) -> dict[str, Any]:
     """What each cited id stands for: where its bytes are and what they say."""
     found: dict[str, Any] = {}
-    for row in fetch(
-        connection,
-        """
-        SELECT line_id, source_id, digest, "offset", length, cursor, time_us, load_id, text,
-            CASE WHEN format = 'text' THEN record + 1 END AS number
-        FROM line SEMI JOIN (SELECT unnest(?::VARCHAR[]) AS line_id) AS cited USING (line_id)
-        LEFT JOIN source USING (source_id)
-        """,
-        [sorted(cited)],
-    ):
-        found[row["line_id"]] = {
-            "source": row["source_id"],
-            "digest": row["digest"],
-            "offset": row["offset"],
-            "length": row["length"],
-            "line": row["number"],
-            "cursor": row["cursor"],
-            "time": iso(row["time_us"]),
-            "load_id": row["load_id"],
-            "text": row["text"],
+    sources = {row["source_id"]: row for row in fetch(connection, "SELECT source_id, digest, format FROM source")}
+    columns = 'line_id, source_id, "offset", length, record, cursor, time_us, load_id, text'
+    for line, name, offset, length, record, cursor, time_us, load_id, text in lines_by_id(connection, cited, columns):
+        source = sources.get(name, {})
+        found[line] = {
+            "source": name,
+            "digest": source.get("digest"),
+            "offset": offset,
+            "length": length,
+            "line": record + 1 if source.get("format") == "text" else None,
+            "cursor": cursor,
+            "time": iso(time_us),
+            "load_id": load_id,
+            "text": text,
         }
+    left = sorted(cited - found.keys())
+    if not left:
+        return found
     for row in fetch(
         connection,
         """
@@ -433,7 +472,7 @@ def evidence(connection: duckdb.DuckDBPyConnection, cited: set[str]) -> dict[str
         ) AS measure USING (line_id)
         LEFT JOIN source USING (source_id)
         """,
-        [sorted(cited)],
+        [left],
     ):
         found[row["line_id"]] = {
             "source": row["source_id"],

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from . import __version__
 from .case import Evidence, read_evidence
-from .casefile import Made, Was, is_leftover, made_from, write_case
+from .casefile import Made, Was, made_from
+from .casewrite import is_leftover, write_case
 from .catalogue import Catalogue, load_catalogue
 from .errors import CaseError, UsageError
 from .records import CHUNK, Digest, Options, Source, contents, digests, looks
@@ -107,14 +108,15 @@ def ingest(
         )
     if all(one.is_unread for one in evidence.sources):
         raise UsageError("none of the inputs could be read")
+    loads, lines = len(evidence.ownership.loads), evidence.ownership.count()
     write_case(case, evidence)
     return Ingested(
         case,
         written=True,
         changes=tuple(changes),
         sources=len(evidence.sources),
-        loads=len(evidence.ownership.loads),
-        lines=evidence.ownership.count(),
+        loads=loads,
+        lines=lines,
         evidence=evidence,
     )
 

@@ -19,16 +19,7 @@ from .rows import MeasureRow
 from .scope import Ownership
 from .telemetry import Card, Holder, Join, Telemetry, load_window
 
-__all__ = ["faults", "measurement_breaks", "ownership_breaks"]
-
-MOST = 5
-"""Breaks that a message lists."""
-
-
-def faults(found: Sequence[str]) -> str:
-    """A message of what contradicts itself."""
-    more = f"\n… and {len(found) - MOST} more" if len(found) > MOST else ""
-    return "\n".join(["the result contradicts itself and is not shown; please report this:", *found[:MOST]]) + more
+__all__ = ["measurement_breaks", "ownership_breaks"]
 
 
 def ownership_breaks(ownership: Ownership) -> Iterator[str]:

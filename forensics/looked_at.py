@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 
 from .answer import Ask
-from .catalogue import Catalogue
 from .document import texts
 from .explain import document, evidence
+from .missing import Programs
 from .refute import Looks, every_load, loads_in, looks, refutation_document, refute
 from .window import Window
 
@@ -19,7 +19,7 @@ __all__ = ["explained"]
 
 def explained(
     connection: duckdb.DuckDBPyConnection,
-    catalogue: Catalogue,
+    programs: Programs,
     *,
     moment: str = "last",
     self_report: tuple[int, int, str] | None = None,
@@ -30,7 +30,7 @@ def explained(
 
     Args:
         connection: A case with its questions installed.
-        catalogue: Programs, for remedies.
+        programs: What knows their remedies: the catalogue, or the texts of its files.
         moment: `last`, `ready`, `asleep` or `at`.
         self_report: Bytes, rounding bound and origin of what the service says it uses.
         only: Load ids that were asked for; None if nothing was, and then nothing can be taken for theirs.
@@ -42,7 +42,7 @@ def explained(
     Raises:
         FaultError: The case contradicts itself.
     """
-    found = document(connection, catalogue, moment=moment, self_report=self_report, only=only)
+    found = document(connection, programs, moment=moment, self_report=self_report, only=only)
     if only is None:
         return found
     ask = Ask(connection)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 
 from .amounts import count
-from .catalogue import Catalogue
 
-__all__ = ["whats_missing"]
+__all__ = ["Programs", "whats_missing"]
+
+
+class Programs(Protocol):
+    """Whoever knows what would make a program log more."""
+
+    def remedies(self, program: str) -> Sequence[Mapping[str, Any]]:
+        """The remedies of its pattern file."""
 
 
 def whats_missing(
-    connection: duckdb.DuckDBPyConnection, catalogue: Catalogue, answers: Sequence[Mapping[str, Any]], moment: str
+    connection: duckdb.DuckDBPyConnection, programs: Programs, answers: Sequence[Mapping[str, Any]], moment: str
 ) -> list[dict[str, Any]]:
     """What is missing, worst first: `what`, `because`, `remedy`."""
     found: list[dict[str, Any]] = []
@@ -27,9 +33,16 @@ def whats_missing(
                 "remedy": "Give the server's log or journal from its start on.",
             }
         )
+    begun = {
+        load_id: (implied, level)
+        for load_id, implied, level in connection.execute(
+            "SELECT load_id, implied, verbosity FROM load JOIN process USING (process_id)"
+        ).fetchall()
+    }
+    printed = _Printed(connection)
     for answer in answers:
         found.extend(_rest(connection, answer))
-        found.extend(_verbosity(connection, catalogue, answer))
+        found.extend(_verbosity(printed, programs, answer, *begun[answer["load_id"]]))
         found.extend(_measurement(connection, answer, moment))
     rows = connection.execute(
         "SELECT source_id, what, remedy FROM problem WHERE severity = 'error' ORDER BY source_id"
@@ -82,12 +95,25 @@ def _rest(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) -> l
     ]
 
 
+class _Printed:
+    """Which loads printed events of a type: asked once for all of them."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._loads: dict[str, set[str | None]] = {}
+
+    def by(self, load_id: str, event: str) -> bool:
+        if event not in self._loads:
+            rows = self._connection.execute(f'SELECT DISTINCT load_id FROM "{_table(event)}"').fetchall()
+            self._loads[event] = {row[0] for row in rows}
+        return load_id in self._loads[event]
+
+
 def _verbosity(
-    connection: duckdb.DuckDBPyConnection, catalogue: Catalogue, answer: Mapping[str, Any]
+    printed: _Printed, programs: Programs, answer: Mapping[str, Any], implied: bool, level: str | None
 ) -> list[dict[str, Any]]:
     """Lines that a higher log level would have printed, of a load whose beginning is in the log."""
-    implied = connection.execute("SELECT implied FROM load WHERE load_id = ?", [answer["load_id"]]).fetchone()
-    if implied and implied[0]:
+    if implied:
         return [
             {
                 "what": "the beginning of this load",
@@ -97,27 +123,16 @@ def _verbosity(
             }
         ]
     found = []
-    for remedy in catalogue.program(answer["engine"]).remedies:
-        tables = [_table(name) for name in remedy.get("absent", ())]
-        present = any(
-            (
-                connection.execute(f'SELECT count(*) FROM "{table}" WHERE load_id = ?', [answer["load_id"]]).fetchone()
-                or [0]
-            )[0]
-            for table in tables
-        )
+    for remedy in programs.remedies(answer["engine"]):
+        present = any(printed.by(answer["load_id"], name) for name in remedy.get("absent", ()))
         if present or answer["failure"]:
             continue
-        level = connection.execute(
-            "SELECT verbosity FROM process JOIN load USING (process_id) WHERE load_id = ?", [answer["load_id"]]
-        ).fetchone()
-        known = level[0] if level else None
-        if "level_below" in remedy and known is not None and known.isdigit() and int(known) >= remedy["level_below"]:
+        if "level_below" in remedy and level is not None and level.isdigit() and int(level) >= remedy["level_below"]:
             continue
         found.append(
             {
                 "what": remedy["what"],
-                "because": remedy["because"].format(level=known if known is not None else "not printed"),
+                "because": remedy["because"].format(level=level if level is not None else "not printed"),
                 "remedy": remedy["remedy"],
                 "load_id": answer["load_id"],
             }

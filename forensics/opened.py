@@ -9,21 +9,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import duckdb
 from dateutil import parser as dates
 from dateutil import tz as zones
 
 from . import __version__
-from .case import read_evidence, store
-from .casefile import attach_case, is_case
-from .catalogue import Catalogue, Files
+from .casefile import CASE, attach_case, is_case
 from .errors import UsageError
 from .moment import add_moment
+from .pattern_files import Files
 from .question import Asked, Question, load_questions
-from .records import Named, Problem, Source
 from .window import Window
+
+if TYPE_CHECKING:
+    from .catalogue import Catalogue
+    from .records import Named, Problem, Source
 
 __all__ = [
     "Opened",
@@ -54,7 +56,11 @@ class Opened:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The programs and patterns; to read them takes a moment, and not every command wants them."""
-        return self.read_with or Catalogue.of(self.files)
+        if self.read_with is not None:
+            return self.read_with
+        from .catalogue import Catalogue  # noqa: PLC0415  # what reads patterns takes long to import
+
+        return Catalogue.of(self.files)
 
 
 def user_patterns() -> list[Path]:
@@ -83,6 +89,9 @@ def open_inputs(
     Raises:
         UsageError: None of them could be read.
     """
+    from .case import read_evidence, store  # noqa: PLC0415  # a case that was read before needs none of this
+    from .catalogue import Catalogue  # noqa: PLC0415
+
     files = Files.installed([*user_patterns(), *patterns])
     catalogue = Catalogue.of(files)
     found = read_evidence(inputs, catalogue, tz_us=parse_zone(tz), on_progress=on_progress)
@@ -93,9 +102,9 @@ def open_inputs(
         raise UsageError("\n".join([*problems(found.sources), "none of the inputs could be read"]))
     connection = duckdb.connect()
     store(found, connection)
-    opened = _ready(connection, files, at_us, tuple(problems(found.sources, found.problems)))
-    opened.read_with = catalogue
-    return opened
+    questions = load_questions()
+    notes = tuple(problems(found.sources, found.problems))
+    return Opened(ready(connection, questions, at_us), files, questions, notes, read_with=catalogue)
 
 
 def open_case(path: Path, *, at_us: int | None = None) -> Opened:
@@ -109,14 +118,15 @@ def open_case(path: Path, *, at_us: int | None = None) -> Opened:
         CaseError: It is not a case of this program and version.
     """
     connection = duckdb.connect()
-    attach_case(connection, path)
+    questions = load_questions()
+    kept = CASE if attach_case(connection, path, questions) else None
     patterns = connection.execute("SELECT name, text FROM pattern_file ORDER BY number").fetchall()
     about = dict(connection.execute("SELECT name, value FROM about").fetchall())
     files = Files.installed(texts=patterns)
     notes: tuple[str, ...] = ()
     if (about.get("program"), about.get("catalogue")) != (__version__, files.digest):
         notes = (f"{path}: read by another forensics than this one; forensics ingest --case {path} renews it",)
-    return _ready(connection, files, at_us, notes)
+    return Opened(ready(connection, questions, at_us, kept), files, questions, notes)
 
 
 def open_any(inputs: Sequence[str | Path], *, tz: str | None = None) -> Opened:
@@ -142,17 +152,22 @@ def problems(sources: Sequence[Source], others: Sequence[Problem] = ()) -> list[
     return [f"{one.source}: {one.what}. {one.remedy}".rstrip() for one in (*told, *others)]
 
 
-def _ready(connection: duckdb.DuckDBPyConnection, files: Files, at_us: int | None, notes: tuple[str, ...]) -> Opened:
-    questions = load_questions()
-    return Opened(ready(connection, questions, at_us), files, questions, notes)
-
-
 def ready(
-    connection: duckdb.DuckDBPyConnection, questions: Sequence[Question], at_us: int | None
+    connection: duckdb.DuckDBPyConnection,
+    questions: Sequence[Question],
+    at_us: int | None,
+    kept: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """A connection to a case that answers questions by name, at a moment if one is asked for."""
+    """A connection to a case that answers questions by name, at a moment if one is asked for.
+
+    Args:
+        connection: The case.
+        questions: What can be asked.
+        at_us: The moment, µs UTC.
+        kept: Where the case keeps the rows of stored questions, if it does.
+    """
     connection.execute("SET TimeZone = 'UTC'")
-    asked = cast("duckdb.DuckDBPyConnection", Asked(connection, questions))
+    asked = cast("duckdb.DuckDBPyConnection", Asked(connection, questions, kept))
     if at_us is not None:
         add_moment(asked, at_us)
     return asked

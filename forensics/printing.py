@@ -13,8 +13,6 @@ from .answer import Answer, Ask, answer_json, answer_markdown, answer_table
 from .coverage import coverage_line
 from .errors import UsageError
 from .opened import parse_time
-from .report_html import render_answer_html
-from .selfreport import stated_use
 
 __all__ = ["At", "Format", "Output", "SelfReport", "parse_moment", "parse_self_report", "print_answer"]
 
@@ -51,7 +49,11 @@ def parse_self_report(text: str | None, load: str | None = None) -> tuple[int, i
     Raises:
         UsageError: It is no amount.
     """
-    return None if text is None else stated_use(text, load)
+    if text is None:
+        return None
+    from .selfreport import stated_use  # noqa: PLC0415  # what reads captures takes long to import
+
+    return stated_use(text, load)
 
 
 def print_answer(ask: Ask, answer: Answer, output: Format) -> None:
@@ -63,6 +65,8 @@ def print_answer(ask: Ask, answer: Answer, output: Format) -> None:
     elif output is Format.MD:
         typer.echo(answer_markdown(ask, answer))
     elif output is Format.HTML:
+        from .report_html import render_answer_html  # noqa: PLC0415  # templates take long to import
+
         typer.echo(render_answer_html(answer, coverage_line(ask.coverage())), nl=False)
     else:
         answer_table(ask, answer, Console(highlight=False))

@@ -23,7 +23,7 @@ from .errors import QuestionError
 from .opened import Opened
 from .question import Question
 
-__all__ = ["Limits", "Result", "bounded_memory", "lock", "run_query"]
+__all__ = ["Limits", "Result", "bounded_memory", "lock", "run_query", "tree_nodes"]
 
 ROOM = 512 << 20
 """Bytes beside what a query may take: threads, and the rows as Python's objects."""
@@ -127,7 +127,7 @@ def run_query(opened: Opened, text: str, limits: Limits | None = None) -> Result
     """
     limits = limits or Limits()
     if re.fullmatch(r"\s*\w+\s*", text):
-        text = f'FROM "{text.strip()}"'
+        text = f'FROM "{text.strip()}" LIMIT {limits.rows + 1}'  # else all are put in order for the first few
     elif re.match(r"\s*(?!(?:select|values)\b)\w+\s*\(", text, re.IGNORECASE):
         text = f"FROM {text}"  # a macro, with what it is asked
     connection = opened.connection
@@ -189,7 +189,7 @@ def _check(connection: duckdb.DuckDBPyConnection, text: str, questions: list[Que
     if tree.get("error"):
         raise QuestionError(f"only queries that read can be asked: {tree.get('error_message')}")
     macros = {one.name.lower() for one in questions if one.parameters is not None}
-    for node in _nodes(tree["statements"]):
+    for node in tree_nodes(tree["statements"]):
         sort = str(node.get("type", ""))
         name = str(node.get("function_name", "")).lower()
         if sort.endswith("_NODE") and sort not in CASES:
@@ -204,7 +204,7 @@ def _check(connection: duckdb.DuckDBPyConnection, text: str, questions: list[Que
     return any(one.get("type") == "ORDER_MODIFIER" for one in modifiers)
 
 
-def _nodes(value: Any) -> Iterator[dict[str, Any]]:
+def tree_nodes(value: Any) -> Iterator[dict[str, Any]]:
     """All objects of a tree, without recursion: how deep a query nests is its author's choice."""
     waiting = [value]
     while waiting:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -12,7 +13,19 @@ import duckdb
 
 from .errors import QuestionError
 
-__all__ = ["Asked", "Question", "check_header", "install", "load_questions", "parse_question"]
+__all__ = [
+    "Asked",
+    "Question",
+    "check_header",
+    "create_stored",
+    "fill_stored",
+    "in_order",
+    "install",
+    "load_questions",
+    "mentions",
+    "parse_question",
+    "questions_digest",
+]
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,8 @@ class Question:
     """The file as it is."""
     parameters: tuple[tuple[str, str], ...] | None = None
     """Names and types of what a macro is asked with; None for a view."""
+    stored: bool = False
+    """Whether its rows are worked out once and kept, instead of whenever it is asked."""
 
     @property
     def call(self) -> str:
@@ -55,6 +70,7 @@ def parse_question(file: str, text: str) -> Question:
     """Read a question file: a sentence on what one row is, caveats, the columns, then one SELECT.
 
     A file whose header opens with `macro (name TYPE, …)` is a macro: a question that must be told a moment or an id.
+    One that opens with `stored` is a view whose rows are worked out once and kept: others build on it, or it is slow.
 
     Raises:
         QuestionError: The header is missing a part; the message names the file.
@@ -68,6 +84,9 @@ def parse_question(file: str, text: str) -> Question:
             body.append(line)
     paragraphs = [part.strip() for part in "\n".join(header).split("\n\n") if part.strip()]
     parameters = _parameters(file, paragraphs.pop(0)) if paragraphs and paragraphs[0].startswith("macro") else None
+    stored = paragraphs[:1] == ["stored"]
+    if stored:
+        paragraphs.pop(0)
     if len(paragraphs) < 2:
         raise QuestionError(f"{file}: the header needs a sentence on what one row is, and the columns")
     columns: list[tuple[str, str, str]] = []
@@ -86,7 +105,14 @@ def parse_question(file: str, text: str) -> Question:
         sql="\n".join(body).strip().rstrip(";"),
         source=text,
         parameters=parameters,
+        stored=stored,
     )
+
+
+def questions_digest(questions: Iterable[Question]) -> str:
+    """What tells whether stored rows are the answers of these questions."""
+    texts = "\0".join(f"{one.name}\0{one.sql}" for one in questions)
+    return hashlib.sha256(texts.encode()).hexdigest()
 
 
 def _parameters(file: str, text: str) -> tuple[tuple[str, str], ...]:
@@ -97,23 +123,30 @@ def _parameters(file: str, text: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, kind) for name, kind in pairs)
 
 
-def install(connection: duckdb.DuckDBPyConnection, questions: Iterable[Question], *, comments: bool = False) -> None:
+def install(
+    connection: duckdb.DuckDBPyConnection,
+    questions: Iterable[Question],
+    *,
+    comments: bool = False,
+    tables: bool = False,
+) -> None:
     """Create the views and macros, in an order in which each finds those that it mentions.
 
     Args:
         connection: A case.
         questions: What to install.
         comments: Whether to keep what they mean beside them, for whoever opens the database with another program.
+        tables: Whether to work out the rows of stored questions now: their views are tables then.
 
     Raises:
         QuestionError: A question's SQL does not run, or its header and its columns differ.
     """
-    waiting = _in_order(list(questions))
+    waiting = in_order(list(questions))
     while waiting:
         failed: list[tuple[Question, str]] = []
         for question in waiting:
             try:
-                connection.execute(_definition(question))
+                connection.execute(_definition(question, tables=tables))
                 if comments:
                     connection.execute(_comments(question))
             except duckdb.CatalogException as error:
@@ -126,9 +159,9 @@ def install(connection: duckdb.DuckDBPyConnection, questions: Iterable[Question]
         waiting = [question for question, _ in failed]
 
 
-def _in_order(questions: Sequence[Question]) -> list[Question]:
-    """Questions after those whose names stand in their SQL; a name may be a column's, so this is only a good guess."""
-    mentions = _mentions(questions)
+def in_order(questions: Sequence[Question]) -> list[Question]:
+    """Questions after those that they read; a step may have the name of a question, so this is only a good guess."""
+    known = mentions(questions)
     by_name = {one.name: one for one in questions}
     found: dict[str, Question] = {}
     begun: set[str] = set()
@@ -137,34 +170,71 @@ def _in_order(questions: Sequence[Question]) -> list[Question]:
         if name in begun:
             return
         begun.add(name)
-        for other in mentions[name]:
+        for other in known[name]:
             visit(other)
         found[name] = by_name[name]
 
-    for name in mentions:
+    for name in known:
         visit(name)
     return list(found.values())
 
 
-def _mentions(questions: Sequence[Question]) -> dict[str, list[str]]:
-    """For each question, the others whose names stand in its SQL."""
+def mentions(questions: Sequence[Question]) -> dict[str, list[str]]:
+    """For each question, the others that it reads."""
     names = {one.name for one in questions}
-    return {
-        one.name: sorted({word for word in re.findall(r"\w+", one.sql) if word in names} - {one.name})
-        for one in questions
-    }
+    return {one.name: sorted(_read_by(one) & names - {one.name}) for one in questions}
+
+
+def _read_by(question: Question) -> set[str]:
+    """Names of what a question reads, its own steps among them."""
+    return set(re.findall(r'\b(?:FROM|JOIN)\s+"?(\w+)', question.sql))
+
+
+def create_stored(connection: duckdb.DuckDBPyConnection, questions: Iterable[Question], *, comments: bool) -> None:
+    """Create the tables of stored questions, without rows."""
+    for one in questions:
+        if one.stored:
+            inside = ", ".join(f'"{name}" {kind}' for name, kind, _ in one.columns)
+            connection.execute(f'CREATE TABLE "{one.name}" ({inside})')
+            if comments:
+                connection.execute(_comments(one, stored=True))
+
+
+def fill_stored(connection: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> None:
+    """Work out the rows of stored questions, each after those that it builds on.
+
+    Raises:
+        QuestionError: A question's SQL does not run.
+    """
+    for one in in_order(questions):
+        if one.stored:
+            try:
+                connection.execute(f'INSERT INTO "{one.name}" {one.sql}')
+            except duckdb.Error as error:
+                raise QuestionError(f"{one.name}.sql: {error}") from error
 
 
 class Asked:
     """A connection that installs each question when it is first named: all of them take longer than most answers.
 
     Everything else is the connection's own.
+
+    Args:
+        connection: A case.
+        questions: What can be asked.
+        kept: Where a case file holds the rows of its stored questions, as a name before theirs; they are worked out
+            if there is none.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, questions: Sequence[Question], kept: str | None = None
+    ) -> None:
         self._connection = connection
+        self._questions = questions
         self._waiting = {one.name: one for one in questions}
-        self._mentions = _mentions(questions)
+        self._mentions = mentions(questions)
+        self._kept = kept
+        self._stale: frozenset[str] = frozenset()
 
     def execute(self, query: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
         """Install what the query names, and run it."""
@@ -185,15 +255,46 @@ class Asked:
             name = names.pop()
             if name in self._waiting:
                 found[name] = self._waiting.pop(name)
-                names.extend(self._mentions[name])
+                if not self._is_kept(found[name]):
+                    names.extend(self._mentions[name])
         if found:
-            install(self._connection, list(found.values()))
+            install(self._connection, [self._as_kept(one) for one in found.values()], tables=True)
+
+    def changed(self, table: str) -> None:
+        """Forget what was worked out from a table that has other rows now."""
+        stale = _building_on(frozenset({table}), self._questions)
+        for one in self._questions:
+            if one.name in stale and one.name not in self._waiting:
+                if one.parameters is None:
+                    kind = "TABLE" if one.stored and not self._is_kept(one) else "VIEW"
+                    self._connection.execute(f'DROP {kind} "{one.name}"')
+                self._waiting[one.name] = one
+        self._stale |= stale
+
+    def _is_kept(self, question: Question) -> bool:
+        return question.stored and self._kept is not None and question.name not in self._stale
+
+    def _as_kept(self, question: Question) -> Question:
+        if not self._is_kept(question):
+            return question
+        return replace(question, sql=f'FROM {self._kept}."{question.name}"', stored=False)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
 
-def _definition(question: Question) -> str:
+def _building_on(tables: frozenset[str], questions: Sequence[Question]) -> frozenset[str]:
+    """Questions whose rows depend on some tables, directly or by others."""
+    read = {one.name: _read_by(one) for one in questions}
+    found: set[str] = set()
+    while more := {name for name, inside in read.items() if name not in found and inside & (tables | found)}:
+        found |= more
+    return frozenset(found)
+
+
+def _definition(question: Question, *, tables: bool = False) -> str:
+    if question.stored and tables:
+        return f'CREATE TABLE "{question.name}" AS {question.sql}'
     if question.parameters is None:
         return f'CREATE OR REPLACE VIEW "{question.name}" AS {question.sql}'
     # Without their types: a parameter that has one takes no text where it wants a time.
@@ -201,13 +302,13 @@ def _definition(question: Question) -> str:
     return f'CREATE OR REPLACE MACRO "{question.name}"({inside}) AS TABLE {question.sql}'
 
 
-def _comments(question: Question) -> str:
+def _comments(question: Question, *, stored: bool = False) -> str:
     about = f"{question.summary} {question.caveats}".strip()
     if question.parameters is not None:
         return f'COMMENT ON MACRO TABLE "{question.name}" IS {_quoted(about)}'
     return ";".join(
         [
-            f'COMMENT ON VIEW "{question.name}" IS {_quoted(about)}',
+            f'COMMENT ON {"TABLE" if question.stored and stored else "VIEW"} "{question.name}" IS {_quoted(about)}',
             *(f'COMMENT ON COLUMN "{question.name}"."{name}" IS {_quoted(what)}' for name, _, what in question.columns),
         ]
     )

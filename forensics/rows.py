@@ -1,7 +1,5 @@
 """The tables that are not event types: one dataclass a table, one meaning a column. DDL is made from these."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

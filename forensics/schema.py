@@ -1,19 +1,16 @@
-"""Turn event types and row types into tables: DDL with comments, and Arrow schemas for the hand-over."""
+"""Turn event types and row types into tables: their columns, and DDL with comments."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
-
-import pyarrow as pa
+from typing import Annotated, get_args, get_origin
 
 from .events import EVENT_TYPES, Event
 from .rows import ROW_TYPES, Row
 
-__all__ = ["SCHEMA_VERSION", "TABLES", "Column", "arrow_table", "ddl"]
+__all__ = ["SCHEMA_VERSION", "TABLES", "Column", "ddl"]
 
 OWNER_COLUMNS: dict[str, tuple[str, bool, str]] = {
     "line_id": ("VARCHAR", False, "Line the event was read from."),
@@ -31,12 +28,6 @@ OWNER_COLUMNS: dict[str, tuple[str, bool, str]] = {
 """Columns that every event table has beside its own."""
 
 SQL_TYPES: dict[type, str] = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
-ARROW_TYPES: dict[str, pa.DataType] = {
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "VARCHAR": pa.string(),
-    "BOOLEAN": pa.bool_(),
-}
 
 
 class Column:
@@ -49,10 +40,9 @@ class Column:
 
 
 def _columns(declared: type[Event] | type[Row]) -> list[Column]:
-    hints = get_type_hints(declared, include_extras=True)
     columns: list[Column] = []
     for one in fields(declared):
-        hint = hints[one.name]
+        hint = one.type  # what was written: the annotations of events and rows are not postponed
         assert get_origin(hint) is Annotated, f"{declared.__name__}.{one.name} has no meaning"
         inner, meaning = get_args(hint)
         alternatives = [part for part in (get_args(inner) or (inner,)) if part is not type(None)]
@@ -101,18 +91,3 @@ def ddl(*, comments: bool = True) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def arrow_table(name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows of one table as Arrow, in its column order."""
-    columns = TABLES[name][1]
-    listed = list(rows)
-    arrays = [
-        pa.array([_plain(row.get(one.name)) for row in listed], type=ARROW_TYPES[one.sql], from_pandas=False)
-        for one in columns
-    ]
-    return pa.Table.from_arrays(arrays, names=[one.name for one in columns])
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value

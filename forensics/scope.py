@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .catalogue import Catalogue, Program
+from .catalogue import Catalogue, Pattern, Program
+from .columns import is_plain
 from .effects import change, finish, leads_to, learn
 from .events import LoadReady
 from .groups import collect, one_of_each_sort, put_in_order, service_of
@@ -145,6 +146,7 @@ class _Machine:
         self.lifecycle = Lifecycle(self.writers)
         self.ownership = Ownership()
         self.given: Mapping[int, OwnedRows] = {}
+        self._plain: dict[Pattern, bool] = {}
 
     def run(self, group: Group) -> None:
         """Walk the lines of one group."""
@@ -190,8 +192,10 @@ class _Machine:
         for last, up_to in steady.stretches():
             while line is not None and line.order < last:
                 up_to(line.order)
+                before = group.changes
                 self._next(group, line, undecided, suspects)
-                steady.forget()
+                if group.changes != before or not self._only_reports(line.pattern):
+                    steady.forget()
                 line = next(lines, None)
             up_to(last + 1)
         while line is not None:
@@ -203,6 +207,11 @@ class _Machine:
             for load in process.loads:
                 if load.open and load.end_reason is None:
                     load.end_reason = load.closing_reason or "log_ends"
+
+    def _only_reports(self, pattern: Pattern) -> bool:
+        if pattern not in self._plain:
+            self._plain[pattern] = is_plain(pattern, self.programs[pattern.program])
+        return self._plain[pattern]
 
     def _next(self, group: Group, line: Line, undecided: Container[int], suspects: Mapping[int, str]) -> None:
         if line.order in undecided:

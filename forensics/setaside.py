@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from .lines import lines_by_id, ordinals
 from .units import MIB
 
 __all__ = ["set_aside"]
@@ -29,15 +30,21 @@ def set_aside(
 ) -> list[dict[str, Any]]:
     """Groups of lines that look like evidence and were not used, with their number, amount and owner."""
     found: list[dict[str, Any]] = []
+    items, tables = _items(connection), _tables(connection)
     for answer in answers:
-        found.extend(_items(connection, answer))
-        found.extend(_tables(connection, answer))
+        found.extend(items.get(answer["load_id"], ()))
+        found.extend(tables.get(answer["load_id"], ()))
     found.extend(_suspects(connection))
     others = [load for load in loads if load["load_id"] not in {one["load_id"] for one in answers}]
-    for load in others:
-        rows = connection.execute(
-            "SELECT line_id FROM item WHERE load_id = ? AND mark = 'counted' ORDER BY at_us", [load["load_id"]]
+    counted = dict(
+        connection.execute(
+            "SELECT load_id, list(line_id ORDER BY at_us) FROM item WHERE mark = 'counted' GROUP BY load_id"
         ).fetchall()
+        if others
+        else ()
+    )
+    for load in others:
+        rows = counted.get(load["load_id"])
         if rows:
             found.append(
                 {
@@ -47,7 +54,7 @@ def set_aside(
                     "bytes": None,
                     "count": len(rows),
                     "load_id": load["load_id"],
-                    "evidence": [row[0] for row in rows[:4]],
+                    "evidence": rows[:4],
                 }
             )
     for entry in found:
@@ -55,89 +62,89 @@ def set_aside(
     return found
 
 
-def _items(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _items(connection: duckdb.DuckDBPyConnection) -> dict[str, list[dict[str, Any]]]:
+    """By load, amounts that are not counted."""
     rows = connection.execute(
-        """
-        SELECT
-            item.mark, item.why, item.part, count(*), sum(item.size_bytes)::BIGINT,
-            list(item.line_id ORDER BY line.ordinal)
-        FROM item JOIN line USING (line_id)
-        WHERE item.load_id = ? AND item.mark != 'counted'
-        GROUP BY item.mark, item.why, item.part ORDER BY min(line.ordinal)
-        """,
-        [answer["load_id"]],
+        "SELECT load_id, mark, why, part, size_bytes, line_id FROM item WHERE mark <> 'counted'"
     ).fetchall()
-    found = []
-    for mark, why, part, count, size, lines in rows:
-        allocated = connection.execute(
+    if not rows:
+        return {}
+    places = ordinals(connection, {row[5] for row in rows})
+    allocated = {
+        (load_id, part): size
+        for load_id, part, size in connection.execute(
             """
-            SELECT sum(size_bytes)::BIGINT FROM item JOIN device USING (process_id, logged)
-            WHERE load_id = ? AND part = ? AND mark = 'counted' AND place = 'card'
-            """,
-            [answer["load_id"], part],
-        ).fetchone()
-        reason = why
-        if mark == "estimated" and allocated and allocated[0]:
-            reason = f"{why}; {allocated[0] / MIB:.2f} MiB was allocated"
-        found.append(
+            SELECT load_id, part, sum(size_bytes)::BIGINT FROM item JOIN device USING (process_id, logged)
+            WHERE mark = 'counted' AND place = 'card' GROUP BY load_id, part
+            """
+        ).fetchall()
+    }
+    groups: dict[tuple[str, str, str, str], list[tuple[int, int, str]]] = {}
+    for load_id, mark, why, part, size, line in rows:
+        if line in places:
+            groups.setdefault((load_id, mark, why, part), []).append((places[line], size, line))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for (load_id, mark, why, part), listed in sorted(groups.items(), key=lambda one: min(one[1])[0]):
+        total = allocated.get((load_id, part))
+        size = sum(one[1] for one in listed)
+        found.setdefault(load_id, []).append(
             {
                 "what": f"{WORDS.get(mark, mark)} ({part})",
-                "why": reason,
+                "why": f"{why}; {total / MIB:.2f} MiB was allocated" if mark == "estimated" and total else why,
                 "mib": round(size / MIB, 4) if mark in {"estimated", "claimed"} else None,
                 "bytes": size if mark in {"estimated", "claimed"} else None,
-                "count": count,
-                "load_id": answer["load_id"],
-                "evidence": list(lines[:6]),
+                "count": len(listed),
+                "load_id": load_id,
+                "evidence": [line for _, _, line in sorted(listed, key=lambda one: one[0])][:6],
             }
         )
     return found
 
 
-def _tables(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The program's own memory table: a check of the target's totals, never an addition."""
+def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[dict[str, Any]]]:
+    """By load, the program's own memory table: a check of the target's totals, never an addition."""
     rows = connection.execute(
         """
-        SELECT device, unaccounted_bytes, line_id FROM breakdown_reported
-        WHERE load_id = ? AND believed AND phase = 'end' AND unaccounted_bytes IS NOT NULL ORDER BY ordinal
-        """,
-        [answer["load_id"]],
+        SELECT load_id, list(unaccounted_bytes ORDER BY ordinal), list(line_id ORDER BY ordinal)
+        FROM breakdown_reported
+        WHERE load_id IS NOT NULL AND believed AND phase = 'end' AND unaccounted_bytes IS NOT NULL GROUP BY load_id
+        """
     ).fetchall()
-    if not rows:
-        return []
-    rest = " + ".join(f"{row[1] / MIB:.0f}" for row in rows)
-    return [
-        {
-            "what": f'memory table at exit: its "unaccounted" {rest}',
-            "why": "it holds the runtime, drafts, vision and other processes; the table sums what is counted here",
-            "mib": None,
-            "bytes": None,
-            "count": len(rows),
-            "load_id": answer["load_id"],
-            "evidence": [row[2] for row in rows],
-        }
-    ]
+    return {
+        load_id: [
+            {
+                "what": f'memory table at exit: its "unaccounted" {" + ".join(f"{size / MIB:.0f}" for size in sizes)}',
+                "why": "it holds the runtime, drafts, vision and other processes; the table sums what is counted here",
+                "mib": None,
+                "bytes": None,
+                "count": len(lines),
+                "load_id": load_id,
+                "evidence": lines,
+            }
+        ]
+        for load_id, sizes, lines in rows
+    }
 
 
 def _suspects(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Lines that look like evidence and are suspected to be forged, by the line that carries them."""
     rows = connection.execute(
         """
-        SELECT line.suspect, carrier.line_id, carrier.text, count(*), list(line.line_id ORDER BY line.ordinal)
-        FROM line LEFT JOIN line AS carrier ON carrier.line_id = line.carrier
-        WHERE line.suspect IS NOT NULL
-        GROUP BY line.suspect, carrier.line_id, carrier.text ORDER BY min(line.ordinal)
+        SELECT suspect, carrier, count(*), list(line_id ORDER BY ordinal)
+        FROM line WHERE suspect IS NOT NULL GROUP BY suspect, carrier ORDER BY min(ordinal)
         """
     ).fetchall()
+    texts = dict(lines_by_id(connection, {row[1] for row in rows if row[1]}, "line_id, text"))
     return [
         {
             "what": "lines suspected to be forged",
-            "why": why if carrier is None else f"they are part of a text: {text[:120]}",
+            "why": f"they are part of a text: {texts[carrier][:120]}" if carrier in texts else why,
             "mib": None,
             "bytes": None,
             "count": count,
             "load_id": None,
-            "carrier": carrier,
-            "evidence": [*([carrier] if carrier else []), *lines[:6]],
+            "carrier": carrier if carrier in texts else None,
+            "evidence": [*([carrier] if carrier in texts else []), *lines[:6]],
         }
-        for why, carrier, text, count, lines in rows
+        for why, carrier, count, lines in rows
     ]

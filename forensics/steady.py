@@ -254,6 +254,7 @@ class Steady:
     ) -> None:
         self._group, self._owned, self._walk, self._owners, self._given = group, owned, walk, owners, given
         self._known = np.empty(0, np.int32)
+        self._numbers: dict[tuple[object, ...], int] = {}
         self.became_lines: list[Line] = []
 
     def forget(self) -> None:
@@ -302,8 +303,15 @@ class Steady:
             self.forget()
             self.became_lines.append(line)
             return
-        given[place] = self._known[rows.sort[place]] = len(self._owners)
-        self._owners.append(self._owned.pop())
+        owner = self._owned.pop()
+        same = (
+            *map(id, (owner.process, owner.load, *owner.candidates)),
+            *(owner.part, owner.phase, owner.scope, owner.rule, owner.suspect),
+        )
+        number = self._numbers.setdefault(same, len(self._owners))
+        if number == len(self._owners):
+            self._owners.append(owner)
+        given[place] = self._known[rows.sort[place]] = number
 
     def _last_words(self, rows: Rows, at: Integers, owners: npt.NDArray[np.int32]) -> None:
         """Each process has said its last line, and read its clock last, in these rows."""

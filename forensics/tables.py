@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,35 @@ import pyarrow as pa
 from .line import Line
 from .lives import Owned, OwnedRows, content_id
 from .records.block import NO_TIME
-from .schema import ARROW_TYPES, OWNER_COLUMNS, TABLES
+from .schema import OWNER_COLUMNS, TABLES
 from .scope import Ownership
 
-__all__ = ["line_id", "line_tables"]
+__all__ = ["arrow_table", "line_id", "line_tables"]
+
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "BOOLEAN": pa.bool_(),
+}
 
 BATCH = 32_000
 """Lines that are handed over together."""
+
+
+def arrow_table(name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows of one table as Arrow, in its column order."""
+    columns = TABLES[name][1]
+    listed = list(rows)
+    arrays = [
+        pa.array([_plain(row.get(one.name)) for row in listed], type=ARROW_TYPES[one.sql], from_pandas=False)
+        for one in columns
+    ]
+    return pa.Table.from_arrays(arrays, names=[one.name for one in columns])
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
 
 
 def line_id(line: Line, roots: Mapping[str, str]) -> str:

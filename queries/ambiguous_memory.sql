@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a line about memory that several loads could have written: it is in no ledger, and each may hold it.
 --
 -- line_id     VARCHAR  The line.

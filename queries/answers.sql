@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an answer that a client kept with its server's own counters, and the logged request that it answers.
 --
 -- An answer names no load. It is a request's if the load's own lines print the same tokens and times, to their

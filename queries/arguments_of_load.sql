@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a text of arguments that configured a load, in the order in which it was printed.
 --
 -- Three ways to know whose they are: the line that began the load prints them; a line of the load itself does; or a

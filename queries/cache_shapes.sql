@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a cache that a load describes: cells, layers and types, and what a cell costs.
 --
 -- load_id     VARCHAR  The load.

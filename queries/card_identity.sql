@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a sample of a card: whether total = reserved + used + free holds, within rounding.
 --
 -- card_id         VARCHAR  Card.

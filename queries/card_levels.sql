@@ -1,3 +1,5 @@
+-- stored
+--
 -- What was used on a card from when to when: one row a stretch of samples with the same amount.
 --
 -- Everybody's use, without what driver and firmware reserve. A stretch lasts until the next sample differs.

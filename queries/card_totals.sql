@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a card: what its samples show from first to last.
 --
 -- card_id           VARCHAR  Card.

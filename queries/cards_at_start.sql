@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load: the cards that telemetry shows in the two minutes on either side of its begin.
 --
 -- A card that was sampled at the start before and is in no sample around this one is absent: lost, taken out, hidden, or

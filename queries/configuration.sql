@@ -1,3 +1,5 @@
+-- stored
+--
 -- One setting of a load: an argument of its command line, or a value that the program says is in effect.
 --
 -- What a server says while it serves is a state, no setting. Arguments are read from the three forms in which programs print them: a dictionary, key=value pairs, a command line. The

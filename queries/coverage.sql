@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row for the whole case: how much of what could matter was read.
 --
 -- records      BIGINT  Records of all logs.

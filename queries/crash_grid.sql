@@ -1,3 +1,5 @@
+-- stored
+--
 -- Requests by model and size of their prompt: how many were served, and how many were in flight when their load failed.
 --
 -- A size is a power of two up to the next. A cell with no crash is a counter-example to any cause that would hold in it too.

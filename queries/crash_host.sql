@@ -1,3 +1,5 @@
+-- stored
+--
 -- What the service manager or the kernel logged about a failed load, and how it is linked to it.
 --
 -- `unit` is its unit, in that minute or by its own invocation, `pid` the process id on that host, `card` a card that the load holds; `time` is no

@@ -1,3 +1,5 @@
+-- stored
+--
 -- The load that came after one that a failure ended: what the next request had to pay for.
 --
 -- Of the same unit, or under one supervisor of the same name, or else of the same model in the same case.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- A request that was in flight when its load failed.
 --
 -- load_id        VARCHAR  The load.

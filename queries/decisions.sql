@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a line in which a supervisor says which models may stay, come or go, in order.
 --
 -- time_us          BIGINT   µs since the epoch, UTC.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a device name of a process: what it stands for, and how that is known.
 --
 -- process_id  VARCHAR  Process; the names are relative to it.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a device that a load's process listed, with what was free on it at that moment.
 --
 -- process_id   VARCHAR  Process.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an arithmetic check of a sample: what the line prints, what its other figures give, whether both can be true.
 --
 -- The printed figures are rounded: the tolerance is half of their last places. `rate`: accepted / drafted. `mean length`:

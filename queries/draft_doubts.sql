@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a reason not to take an acceptance at face value, with the lines behind it.
 --
 -- `tiny`: nearly everything accepted of few tokens; says nothing (95 % of fewer than 64 drafted). `trivial`: nearly

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a model that drafted: depth and acceptance over all of its loads.
 --
 -- The acceptance is a sum of counts over a sum of counts; lowest and highest are those of single requests or intervals.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load and position in a draft: how often the token at that position was accepted, of all drafts.
 --
 -- Each printed rate is a share of the drafts of its sample; samples are weighted by their drafts. Samples whose drafts

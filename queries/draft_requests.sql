@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load that timed requests: how many of them drafted, and whether silence about drafts means none.
 --
 -- Some wordings print an acceptance line for every request with drafts, whatever the verbosity that shows its timings: then

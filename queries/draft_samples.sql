@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a count of drafted and accepted tokens that covers one request or one interval of a load.
 --
 -- Only lines that belong to a load and are believed. Cumulative lines are not here: see draft_totals. The steps

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load that drafted: what its requests or intervals add up to, beside the last cumulative counts.
 --
 -- The acceptance is the sum of accepted over the sum of drafted tokens; rates are never averaged. Cumulative counts

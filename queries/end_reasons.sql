@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a way in which loads of a model ended, most frequent first.
 --
 -- engine      VARCHAR  Program that held them.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a hole in the evidence: a time in which something can have happened that nobody wrote down.
 --
 -- sampling: a pause between samples of a card. suppressed: messages that the journal dropped. unsampled: a load that no

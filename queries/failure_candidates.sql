@@ -1,3 +1,5 @@
+-- stored
+--
 -- A class that a failure may belong to, by its signature, with what would separate it from the others.
 --
 -- Candidates, never causes. A signature is an error class and, where given, words, a kind of the host's lines, the amount

@@ -1,3 +1,5 @@
+-- stored
+--
 -- A line of a load that tells of a failure: a refusal, a denied allocation, an error. Warnings and dry runs are not here.
 --
 -- `rank` says what a line can be: root, wrapper (another process passes it on) or consequence. One failure prints several.

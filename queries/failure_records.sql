@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a line that tells of a failure, whoever wrote it: its process, its supervisor, the service manager, a proxy.
 --
 -- One failure is told several times: a refused allocation in MiB, in bytes and by the graph; a root with its wrappers; a

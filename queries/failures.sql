@@ -1,3 +1,5 @@
+-- stored
+--
 -- One failure of a load: the line that can be its root cause, and how many lines only follow from it.
 --
 -- Failure lines of one load belong together until a request or a ready line stands between them, or 30 seconds. The first

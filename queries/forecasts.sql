@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a forecast that a load printed: an estimate, never an allocation.
 --
 -- load_id          VARCHAR  The load.

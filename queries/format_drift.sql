@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a component of a program that prints what no pattern knows, with a size or a device in it: a newer wording.
 --
 -- The component itself is known: other wordings of it are in the catalogue.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- Who held how much on which card from when to when: one row a stretch of samples with the same amount.
 --
 -- The load is the one that the joined process had at that time, by the line that begins it; a process whose load has

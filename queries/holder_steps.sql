@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a change of what a process holds on a card, from one sample to the next.
 --
 -- The end of a process is no row: nothing samples it any more.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an amount of a load that is not on a card: host memory, shared names, other machines.
 --
 -- A mapped file is an extent of the file, not memory that is held.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a timed request whose load says when it is idle: whether it was, right before and right after.
 --
 -- Right before: of the load's lines that say that a request begins or that all slots are idle, the last one before this

@@ -1,3 +1,5 @@
+-- stored
+--
 -- How long a model is known to take from the begin of its load until it serves: one row a model.
 --
 -- Only of loads that got ready. The shortest is the one to hold an interval against: a warm page cache makes it short.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- The tightest card under a pool that several cards share, and what the roomiest of them cannot use for it.
 --
 -- A tensor-parallel pool has the same number of blocks on each card, so the card with the least free memory when the load
@@ -37,13 +39,13 @@ free AS (
 SELECT
     load_id,
     count(*) AS cards,
-    arg_min(card, free_bytes) AS tight_card,
+    first(card ORDER BY free_bytes, card) AS tight_card,
     min(free_bytes) AS tight_bytes,
-    arg_max(card, free_bytes) AS roomy_card,
+    first(card ORDER BY free_bytes DESC, card) AS roomy_card,
     max(free_bytes) AS roomy_bytes,
     max(free_bytes) - min(free_bytes) AS stranded_bytes,
     any_value(origin) AS origin,
-    concat_ws(' ', arg_min(line_id, free_bytes), arg_max(line_id, free_bytes)) AS lines
+    concat_ws(' ', first(line_id ORDER BY free_bytes, card), first(line_id ORDER BY free_bytes DESC, card)) AS lines
 FROM free
 GROUP BY load_id
 HAVING count(*) > 1

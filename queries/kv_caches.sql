@@ -1,3 +1,5 @@
+-- stored
+--
 -- The shape of a cache as a llama.cpp context describes it, and its size predicted from the model's shape.
 --
 -- predicted = layers × (K width × bytes per element of K + V width × bytes per element of V) × cells. q8_0 has 34 bytes for

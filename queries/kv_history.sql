@@ -1,3 +1,5 @@
+-- stored
+--
 -- A pool beside the pool of the same service before it, and beside the service's first.
 --
 -- Ratios are changes of tokens: 0.1 is 10 % more. The change in bytes is tokens × the earlier pool's bytes per token, on

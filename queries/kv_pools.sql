@@ -1,3 +1,5 @@
+-- stored
+--
 -- One sizing of a load's cache pool: tokens as printed, budget, printed concurrency, and what the figure means.
 --
 -- A pool line counts only inside a load. Workers that print one each are unified to the smallest (vLLM up to 0.11.0).

@@ -1,3 +1,5 @@
+-- stored
+--
 -- A start that was refused for want of memory, with all its numbers: one row a load and reason.
 --
 -- An engine prints a refusal several times, as each process passes it on: it is one.

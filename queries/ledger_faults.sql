@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a place where the tables of a case contradict each other: an owner, an amount or a measurement is wrong.
 --
 -- There is none in a case that nobody changed; explain-vram answers nothing where there is one.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an amount of a load's ledger on a device, with the span in which it counts.
 --
 -- An amount that a later line replaces counts until that line. Sum the rows of a moment, or those without an end for

@@ -7,12 +7,4 @@
 -- source_id  VARCHAR  Source.
 -- ordinal    BIGINT   Its place.
 -- at         BIGINT   µs UTC, or its place.
-SELECT
-    line_id,
-    source_id,
-    ordinal,
-    coalesce(
-        time_us, last_value(time_us IGNORE NULLS) OVER (PARTITION BY source_id ORDER BY ordinal), ordinal
-    ) AS at
-FROM line
-ORDER BY ordinal
+SELECT line_id, source_id, ordinal, line_at.at AS at FROM line_at

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load and kind of event: how many of its lines were read as that, and how surely they are its own.
 --
 -- load_id    VARCHAR  The load.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One thing that is true of a load and may differ in another: version, model, a setting, a device, the memory it began with.
 --
 -- What a program does not print is not here: absence is no proof of a default. Free memory at the start is before the load's

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load: which model it is, by the best that the log gives, and with which options.
 --
 -- A model is its blob, its path or the name that its supervisor gives it; the layer count corroborates and is no

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a pair of loads that lived at the same time on one host: what can contend, and what a window mixes.
 --
 -- A load whose end the log does not show is taken to live on, until its clean-up began if that shows; its pairs have no

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load and card: the most that its process held there during its life, and when.
 --
 -- A process that several loads have in turn counts for each of them while it lived.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a phase of a load: from when to when.
 --
 -- A phase lasts until the next begins; the last one until the load ends, or until its last line or sample where no end

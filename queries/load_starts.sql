@@ -1,6 +1,8 @@
+-- stored
+--
 -- One row a load in the order of its domain: what was there before, and why this one began.
 --
--- Where a domain has no wall time, places among the lines stand for times (line_time).
+-- Where a domain has no wall time, places among the lines stand for times (line_at).
 -- evicted: a supervisor's own line says that a load has to go for it. gone: another load ended within 30 s before it,
 -- or while it loaded. presumed: no end of the one before is logged, it was in use less than its keep-alive ago, and it
 -- ended or its model begins again later. free: the one before had gone by itself. beside: the one before is still there. Of
@@ -19,12 +21,16 @@
 -- before_id    VARCHAR   The load before it.
 -- why          VARCHAR   One of the words above.
 -- keep_s       DOUBLE    Keep-alive: as set, else 300 s.
-WITH lasting AS (
-    SELECT load_id, max(line_time.at) AS last_at
-    FROM line
-    JOIN line_time USING (line_id)
-    WHERE load_id IS NOT NULL
-    GROUP BY load_id
+WITH marks AS (
+    SELECT unnest([begun_line, ready_line, ended_line]) AS line_id FROM load
+    UNION
+    SELECT line_id FROM scheduler_decided
+),
+times AS MATERIALIZED (
+    SELECT line_at.* FROM line_at SEMI JOIN marks USING (line_id)
+),
+lasting AS (
+    SELECT load_id, max(line_at.at) AS last_at FROM line_at WHERE load_id IS NOT NULL GROUP BY load_id
 ),
 broken AS (
     SELECT DISTINCT load_id
@@ -73,9 +79,9 @@ placed AS (
     FROM load
     JOIN process_domain USING (process_id)
     JOIN load_identity USING (load_id)
-    JOIN line_time AS begun ON begun.line_id = load.begun_line
-    LEFT JOIN line_time AS ready ON ready.line_id = load.ready_line
-    LEFT JOIN line_time AS ended ON ended.line_id = load.ended_line
+    JOIN times AS begun ON begun.line_id = load.begun_line
+    LEFT JOIN times AS ready ON ready.line_id = load.ready_line
+    LEFT JOIN times AS ended ON ended.line_id = load.ended_line
     LEFT JOIN scheduler_decided AS counted ON counted.line_id = load.ended_line AND counted.what = 'count'
     LEFT JOIN lasting ON lasting.load_id = load.load_id
     LEFT JOIN broken ON broken.load_id = load.load_id
@@ -92,10 +98,10 @@ follows AS (
     LEFT JOIN placed AS before ON before.domain = placed.domain AND before.place = placed.place - 1
 ),
 decided AS (
-    SELECT process_domain.domain, line_time.at, what
+    SELECT process_domain.domain, times.at, what
     FROM scheduler_decided
     JOIN process_domain USING (process_id)
-    JOIN line_time USING (line_id)
+    JOIN times USING (line_id)
     WHERE believed AND what IN ('evict', 'expire')
 ),
 witnessed AS (

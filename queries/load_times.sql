@@ -1,3 +1,5 @@
+-- stored
+--
 -- How long a load took from its begin until it served: one row a load that got ready.
 --
 -- A supervisor that says how long the load took which it waited for says it of the one that it began last.

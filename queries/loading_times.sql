@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a model and engine: how long its loads took until they served.
 --
 -- engine    VARCHAR  Program that holds them.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a model load: what it holds, when it began, got ready and ended, and how.
 --
 -- Times are µs since the epoch, UTC; empty where the log has no wall time that could be resolved.

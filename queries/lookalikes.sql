@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a line that looks like evidence on a topic, whoever it belongs to: what a search by words would return.
 --
 -- The column `says` is what the line would mean for its owner: for, against, or nothing where it only looks so. A line

@@ -1,3 +1,5 @@
+-- stored
+--
 -- What the answers do not know: problems of sources, unread sizes and devices, new wordings, orphans and suspects.
 --
 -- Worst first. Token counts are looked for in a sample of the records, sizes and devices in all; the twenty most frequent

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a card, moment and process: what the card shows, and what the process holds of it.
 --
 -- The moments are those of the card's own samples, or of the processes' where the card has none. A process's sample holds
@@ -43,14 +45,20 @@ lasting AS (
         CASE WHEN next_us - at_us <= 30000000 THEN next_us ELSE at_us + usual.gap_us END AS until_us
     FROM spans, usual
 ),
+-- A span reaches into two pieces of time at most: only what is of one piece is compared.
+pieces AS (
+    SELECT lasting.*, unnest(range(at_us // width, until_us // width + 1)) AS piece
+    FROM lasting, (SELECT greatest(gap_us, 30000000) AS width FROM usual)
+),
 held AS (
     SELECT
-        instants.card_id, instants.at_us, lasting.pid, lasting.name, lasting.process_id,
-        max(lasting.used_bytes) AS held_bytes
-    FROM instants
-    JOIN lasting
-        ON lasting.card_id = instants.card_id AND lasting.at_us <= instants.at_us AND lasting.until_us > instants.at_us
-    GROUP BY instants.card_id, instants.at_us, lasting.pid, lasting.name, lasting.process_id
+        instants.card_id, instants.at_us, pieces.pid, pieces.name, pieces.process_id,
+        max(pieces.used_bytes) AS held_bytes
+    FROM (SELECT *, at_us // (SELECT greatest(gap_us, 30000000) FROM usual) AS piece FROM instants) AS instants
+    JOIN pieces
+        ON pieces.card_id = instants.card_id AND pieces.piece = instants.piece
+        AND pieces.at_us <= instants.at_us AND pieces.until_us > instants.at_us
+    GROUP BY instants.card_id, instants.at_us, pieces.pid, pieces.name, pieces.process_id
 ),
 owned AS (
     SELECT held.*, arg_max(load.load_id, load.number) AS load_id

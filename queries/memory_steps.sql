@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a step: a change of what a process holds on a card, and what the log says of it.
 --
 -- Changes of one direction in samples that follow each other are one step. Items are those that the ledger counts on

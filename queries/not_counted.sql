@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an amount that a load printed and that its ledger leaves out, with the reason.
 --
 -- load_id        VARCHAR  The load.

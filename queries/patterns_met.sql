@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a pattern that read a line of this case: how often, and in which loads.
 --
 -- program  VARCHAR  Program whose pattern it is.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a phase of a load: when it began, and how long it lasted.
 --
 -- load_id   VARCHAR  The load.

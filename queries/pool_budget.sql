@@ -1,3 +1,5 @@
+-- stored
+--
 -- The memory account of an engine that sizes its cache pool from a share of the card: one row a load and device.
 --
 -- vLLM (releases 0.6 to 0.33, read side by side). Requested R = total × share; the pool is what weights, activations and

@@ -1,3 +1,5 @@
+-- stored
+--
 -- Items of an engine with a cache pool that its log gives only as budgets: cache, headroom, allocator slack.
 --
 -- What activations and non-torch memory hold of their headroom is not logged: the item is what the card leaves for it,

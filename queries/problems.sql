@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a problem that reading or the analysis met: worst first.
 --
 -- severity   VARCHAR  error, loss or note.

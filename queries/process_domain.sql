@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a process: what it shares with the processes whose loads can take its place.
 --
 -- The loads of one unit on one boot of one host compete with each other; where no service manager tells the unit, those

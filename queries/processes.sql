@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a life of a program: when it lived, what it had, and how its telemetry is known.
 --
 -- process_id  VARCHAR  Identity.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load: the settings that throughput depends on, which must be the same where rates are compared.
 --
 -- A setting that no line gives is empty; that is no value, and equal only to another that is empty.

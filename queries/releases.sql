@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a line that says that a load gave memory back.
 --
 -- load_id          VARCHAR  The load.

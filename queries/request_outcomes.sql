@@ -1,3 +1,5 @@
+-- stored
+--
 -- One request of a load, from the line that launched it to the line that ended it, or to the end of the load.
 --
 -- A task number begins anew in each load; a number that is launched twice is two requests. Requests of programs that print no
@@ -15,31 +17,24 @@
 -- how               VARCHAR  released, cancelled, aborted or open.
 -- launched_line     VARCHAR  Evidence.
 WITH moved AS (
-    SELECT * FROM request_moved WHERE believed AND load_id IS NOT NULL AND task IS NOT NULL AND task >= 0
-),
-launches AS (
-    SELECT
-        load_id, slot, task, ordinal, time_us, line_id,
-        coalesce(lead(ordinal) OVER (PARTITION BY load_id, task ORDER BY ordinal), 9223372036854775807) AS before_ordinal
-    FROM moved
-    WHERE what = 'launched'
+    -- A task's number may come again: what follows a launch is of that launch until the next.
+    SELECT *, count(*) FILTER (what = 'launched') OVER (PARTITION BY load_id, task ORDER BY ordinal) AS launch
+    FROM request_moved
+    WHERE believed AND load_id IS NOT NULL AND task IS NOT NULL AND task >= 0
 )
 SELECT
-    launches.load_id,
-    launches.slot,
-    launches.task,
-    launches.ordinal AS launched_ordinal,
-    any_value(launches.time_us) AS launched_us,
-    max(moved.tokens) FILTER (moved.what IN ('received', 'prompt done')) AS prompt_tokens,
-    arg_max(coalesce(moved.cached, moved.tokens), moved.ordinal)
-        FILTER (moved.what IN ('cached', 'prompt progress', 'prompt done')) AS cached_tokens,
-    min(moved.ordinal) FILTER (moved.what IN ('released', 'cancelled', 'aborted')) AS ended_ordinal,
-    min(moved.time_us) FILTER (moved.what IN ('released', 'cancelled', 'aborted')) AS ended_us,
-    coalesce(arg_min(moved.what, moved.ordinal) FILTER (moved.what IN ('released', 'cancelled', 'aborted')), 'open') AS how,
-    any_value(launches.line_id) AS launched_line
-FROM launches
-JOIN moved
-    ON moved.load_id = launches.load_id AND moved.task = launches.task
-    AND moved.ordinal >= launches.ordinal AND moved.ordinal < launches.before_ordinal
-GROUP BY launches.load_id, launches.slot, launches.task, launches.ordinal
-ORDER BY launches.load_id, launches.ordinal
+    load_id,
+    any_value(slot) FILTER (what = 'launched') AS slot,
+    task,
+    min(ordinal) AS launched_ordinal,
+    any_value(time_us) FILTER (what = 'launched') AS launched_us,
+    max(tokens) FILTER (what IN ('received', 'prompt done')) AS prompt_tokens,
+    arg_max(coalesce(cached, tokens), ordinal) FILTER (what IN ('cached', 'prompt progress', 'prompt done')) AS cached_tokens,
+    min(ordinal) FILTER (what IN ('released', 'cancelled', 'aborted')) AS ended_ordinal,
+    min(time_us) FILTER (what IN ('released', 'cancelled', 'aborted')) AS ended_us,
+    coalesce(arg_min(what, ordinal) FILTER (what IN ('released', 'cancelled', 'aborted')), 'open') AS how,
+    any_value(line_id) FILTER (what = 'launched') AS launched_line
+FROM moved
+WHERE launch > 0
+GROUP BY load_id, task, launch
+ORDER BY load_id, launched_ordinal

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a timed request of a load: prompt and decode apart, with its drafts, its cached tokens and its company.
 --
 -- A decode time is never a prompt time: the two are different events. The rate is the printed one where there is one,
@@ -74,7 +76,7 @@ stops AS (
 drafts AS (
     SELECT load_id, task, ordinal, accepted, drafted, line_id FROM draft_samples WHERE covers = 'request'
 ),
-requests AS (
+requests AS MATERIALIZED (
     SELECT
         grouped.*, least(grouped.request, coalesce(moved.first, grouped.request)) AS first,
         greatest(grouped.timed_last, coalesce(moved.last, grouped.timed_last)) AS last, moved.begun_us,
@@ -88,28 +90,61 @@ requests AS (
         AND drafts.ordinal BETWEEN grouped.request AND grouped.timed_last + 8
     QUALIFY row_number() OVER (PARTITION BY grouped.load_id, grouped.request ORDER BY drafts.ordinal) = 1
 ),
+-- What is beside a request begins before its end and ends after its begin: of all that begin before its end, those that
+-- end before its begin are not. So they are counted, and no request is held against each other.
+begins AS (
+    SELECT load_id, first, row_number() OVER (PARTITION BY load_id ORDER BY first) AS begun FROM moved
+),
+ends AS (
+    SELECT load_id, last, row_number() OVER (PARTITION BY load_id ORDER BY last) AS ended FROM moved
+),
 company AS (
-    SELECT mine.load_id, mine.request, count(*) AS others
+    SELECT
+        mine.load_id, mine.request,
+        begins.begun - coalesce(ends.ended, 0)
+            - (own.task IS NOT NULL AND own.first < mine.last AND mine.first < own.last)::INTEGER AS others
     FROM requests AS mine
-    JOIN moved AS other
-        ON other.load_id = mine.load_id AND other.task != mine.task AND other.first < mine.last AND mine.first < other.last
-    GROUP BY mine.load_id, mine.request
+    ASOF JOIN begins ON begins.load_id = mine.load_id AND begins.first < mine.last
+    ASOF LEFT JOIN ends ON ends.load_id = mine.load_id AND ends.last <= mine.first
+    LEFT JOIN moved AS own ON own.load_id = mine.load_id AND own.task = mine.task
+    WHERE mine.task IS NOT NULL
+),
+-- How long all requests of a host, and those of each load, had been under way in sum until a moment: what others were
+-- under way beside a request is the difference of these sums between its begin and its end.
+steps AS (
+    SELECT 'host ' || coalesce(process.host, '') AS host, moved.load_id, unnest([moved.begun_us, released_us]) AS moment, unnest([1, -1]) AS step
+    FROM moved
+    JOIN load USING (load_id)
+    JOIN process USING (process_id)
+    WHERE moved.begun_us < moved.released_us
+),
+sums AS MATERIALIZED (
+    SELECT whose, moment, sum(sum(step)) OVER told AS under_way, sum(sum(step * moment::HUGEINT)) OVER told AS begun_sum
+    FROM (SELECT host AS whose, moment, step FROM steps UNION ALL SELECT load_id, moment, step FROM steps)
+    GROUP BY whose, moment
+    WINDOW told AS (PARTITION BY whose ORDER BY moment)
+),
+hosted AS (
+    SELECT requests.load_id, requests.request, requests.begun_us, requests.ended_us, 'host ' || coalesce(process.host, '') AS host
+    FROM requests
+    JOIN load USING (load_id)
+    JOIN process USING (process_id)
+    WHERE requests.begun_us < requests.ended_us
 ),
 foreigners AS (
     SELECT
         mine.load_id, mine.request,
-        sum(least(mine.ended_us, other.released_us) - greatest(mine.begun_us, other.begun_us))
-            / nullif(any_value(mine.ended_us - mine.begun_us), 0) AS foreign_share
-    FROM requests AS mine
-    JOIN load AS my_load ON my_load.load_id = mine.load_id
-    JOIN process AS my_process ON my_process.process_id = my_load.process_id
-    JOIN moved AS other
-        ON other.load_id != mine.load_id AND other.begun_us < mine.ended_us AND mine.begun_us < other.released_us
-    JOIN load AS their_load ON their_load.load_id = other.load_id
-    JOIN process AS their_process
-        ON their_process.process_id = their_load.process_id
-        AND their_process.host IS NOT DISTINCT FROM my_process.host
-    GROUP BY mine.load_id, mine.request
+        (
+            coalesce(all_then.under_way * mine.ended_us - all_then.begun_sum, 0)
+                - coalesce(all_first.under_way * mine.begun_us - all_first.begun_sum, 0)
+                - coalesce(own_then.under_way * mine.ended_us - own_then.begun_sum, 0)
+                + coalesce(own_first.under_way * mine.begun_us - own_first.begun_sum, 0)
+        ) / (mine.ended_us - mine.begun_us) AS foreign_share
+    FROM hosted AS mine
+    ASOF LEFT JOIN sums AS all_then ON all_then.whose = mine.host AND all_then.moment <= mine.ended_us
+    ASOF LEFT JOIN sums AS all_first ON all_first.whose = mine.host AND all_first.moment <= mine.begun_us
+    ASOF LEFT JOIN sums AS own_then ON own_then.whose = mine.load_id AND own_then.moment <= mine.ended_us
+    ASOF LEFT JOIN sums AS own_first ON own_first.whose = mine.load_id AND own_first.moment <= mine.begun_us
 )
 SELECT
     requests.load_id,

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an access line: who asked for what, when it began and ended, and from where.
 --
 -- An access line is written when the request ends; it began its latency earlier, if the line prints one. Local is
@@ -21,9 +23,9 @@
 -- inference  BOOLEAN  Whether it asks a model for something, and is no health check or listing.
 WITH served AS (
     SELECT
-        request_served.* EXCLUDE (time_us), CASE WHEN line_time.at > line_time.ordinal THEN line_time.at END AS time_us,
+        request_served.* EXCLUDE (time_us), CASE WHEN line_at.at > line_at.ordinal THEN line_at.at END AS time_us,
         CASE
-            WHEN request_served.time_us IS NOT NULL THEN 'line' WHEN line_time.at > line_time.ordinal THEN 'line before'
+            WHEN request_served.time_us IS NOT NULL THEN 'line' WHEN line_at.at > line_at.ordinal THEN 'line before'
         END AS timed_by,
         line.source_id, line.text, line.host,
         coalesce(process_domain.domain, line.source_id) AS domain,
@@ -35,7 +37,7 @@ WITH served AS (
     FROM request_served
     JOIN line USING (line_id)
     LEFT JOIN process_domain ON process_domain.process_id = request_served.process_id
-    JOIN line_time USING (line_id)
+    JOIN line_at USING (line_id)
     WHERE request_served.believed
 )
 SELECT

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load: how many requests its lines show, and how they ended.
 --
 -- Each column counts lines of its own kind; a program that prints only some of them leaves the others at 0.

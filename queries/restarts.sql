@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a process that began after another of the same program and unit had been there: how long none was.
 --
 -- Only units are here: in a file nothing tells two services apart. Children of a supervisor, which have a label, are

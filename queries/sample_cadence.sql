@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a source of telemetry and card: how often it was sampled, and from when to when.
 --
 -- A pause of more than three usual intervals, and of more than 5 s, is a hole: what happened in it was not seen. Rows

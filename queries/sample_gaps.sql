@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a hole in the samples of a card: nothing is known of it in between.
 --
 -- A hole is more than five times as long as samples usually lie apart, and more than a second.

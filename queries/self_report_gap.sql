@@ -1,3 +1,5 @@
+-- stored
+--
 -- What a load's cards hold and a self-report algorithm leaves out, item by item; negative where the report has more.
 --
 -- The sum of a load's rows is what the ledger holds on cards less the algorithm's figure, exactly. A line whose name stands

@@ -1,3 +1,5 @@
+-- stored
+--
 -- What a last-value-wins report lacks because a later context printed the same component, device and kind.
 --
 -- Where the later context's lines are in the log the rows are what they replaced (self_report_gap). Where only its forecast

@@ -1,3 +1,5 @@
+-- stored
+--
 -- The lines of a load as each known self-report algorithm takes them: entered, overwritten or never matched.
 --
 -- A service's own figure is an algorithm over its log with a version. Ollama 0.30.0 to 0.33.0-rc2 (llm/llama_server.go)

@@ -1,3 +1,5 @@
+-- stored
+--
 -- What each known self-report algorithm gives for a load, from the load's own lines.
 --
 -- load_id          VARCHAR  The load.

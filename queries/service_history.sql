@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a line of the service manager or the kernel about a unit, a process or a card, in order.
 --
 -- time_us  BIGINT   µs since the epoch, UTC.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load test and card: what the client's log of the cards says of it, from the same baseline as the test's.
 --
 -- The turn log has the sum over all cards, in which a card that grows hides behind one that shrinks. The log of the cards

@@ -1,3 +1,5 @@
+-- stored
+--
 -- What a soak test is held against: one row a rule set and measure.
 --
 -- The rule sets of one harness disagree with each other, so each has its name and version and gives its own verdict. A

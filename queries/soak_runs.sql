@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load test: its baseline, growth, retention and what else its rules ask for.
 --
 -- The baseline is what was used at the end of the first clean session: every turn of it answered, and a session after

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a turn of a load test, from the client's turn log, or from the server's own lines where there is none.
 --
 -- From the server's lines a turn is a request with a total; five of them are taken for a session, and what was used is

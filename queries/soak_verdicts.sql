@@ -1,3 +1,5 @@
+-- stored
+--
 -- How a load test stands by each rule: one row a run, rule set and measure.
 --
 -- What cannot be measured is no pass: the rule set's verdict is then UNMEASURABLE, unless another of its rules fails.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an input: what it is, and what became of its records.
 --
 -- source_id   VARCHAR  Name of the source.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load: the speculative decoding it was set up with, as its arguments and its own lines say.
 --
 -- Arguments are a wish, lines of the load a fact: both are kept, and they may differ. Several methods are joined by

@@ -1,3 +1,5 @@
+-- stored
+--
 -- A model's decode rate in one load against its load before, on prompts of one size: who got faster, and who drafts.
 --
 -- A size is a power of two up to the next; rates are medians of the requests of that size, of which there may be one. A

@@ -1,3 +1,5 @@
+-- stored
+--
 -- A forecast of an MTP context that no allocation line follows, read as one card's: what it would be on all cards.
 --
 -- llama.cpp prints `[spec] estimated memory usage of MTP context` for the whole process. The figure was found to be the

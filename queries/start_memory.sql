@@ -1,3 +1,5 @@
+-- stored
+--
 -- What was free on a card when a load began: as the log says, and as telemetry shows.
 --
 -- `before` figures are of the last sample within two minutes before the load's first line, so they are what others held.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a line that is suspected to be forged: it is shown, and counts for nothing.
 --
 -- line_id  VARCHAR  The line.

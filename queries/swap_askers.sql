@@ -1,3 +1,5 @@
+-- stored
+--
 -- Who asked for a load of an episode: one row a request that was being served when the load began, or its first.
 --
 -- covers: the request began before the load did and ended after it; a request for a model that is there already may

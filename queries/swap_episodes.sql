@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an episode: how many models took turns, how often, at what interval, and what the loading cost.
 --
 -- The interval is from the begin of one load to the begin of the next; the cycle from one load of a model to its next.

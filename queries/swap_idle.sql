@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row an episode whose requests are logged: how many there were, from where, and the longest time without any.
 --
 -- A request lasts from its begin, where its latency is printed, to its end. What fits into the longest pause, a swap

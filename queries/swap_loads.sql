@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load of an episode: what it took the place of, what it cost, whether it can have completed, whom it served.
 --
 -- A load that the log never calls ready and whose time until the next begins is shorter than the shortest load of that

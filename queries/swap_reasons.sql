@@ -1,3 +1,5 @@
+-- stored
+--
 -- What a supervisor said between the load before and a load of an episode that took another's place: one row a line.
 --
 -- A supervisor that prints no such line leaves the cause open. What would stop it follows from the cause alone.
@@ -14,10 +16,10 @@
 -- remedy           VARCHAR  What would stop it; {n} stands for the number of models.
 -- text             VARCHAR  The line.
 WITH lines AS (
-    SELECT scheduler_decided.*, process_domain.domain, line.text, line_time.at
+    SELECT scheduler_decided.*, process_domain.domain, line.text, line_at.at
     FROM scheduler_decided
     JOIN process_domain USING (process_id)
-    JOIN line_time USING (line_id)
+    JOIN line_at USING (line_id)
     JOIN line USING (line_id)
     WHERE scheduler_decided.believed AND scheduler_decided.what IN ('evict', 'limit')
 ),

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load of an episode: loads that took each other's place, or that began again and again.
 --
 -- ping_pong: two or more models that return within their keep-alive of having gone (an hour, where the supervisor says

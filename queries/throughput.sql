@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load that timed requests: tokens and seconds of prompt and decode, and the rates of the sums.
 --
 -- Sums of requests that ran beside each other: no rate of the machine, and no measurement of a single request; see

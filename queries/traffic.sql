@@ -1,3 +1,5 @@
+-- stored
+--
 -- Who asked how often: one row a minute and address.
 --
 -- A request counts in the minute in which its access line was written, which is when it ended. Model requests ask a

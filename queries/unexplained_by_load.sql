@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a measured load: what its cards show, what its items account for, and the signed rest.
 --
 -- At the last sample before clean-up begins. The bounds add up as if all errors had one sign: the widest interval.

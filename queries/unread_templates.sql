@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a kind of line that carries a size, a device or a token count and that no pattern reads: what a new build prints.
 --
 -- Sizes first, then the most frequent. Wordings are one where most of their words are the same; those that differ stand as

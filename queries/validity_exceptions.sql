@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a request that began and was not measured: cancelled, or cut off with its load. An exception is no gate.
 --
 -- load_id  VARCHAR  The load.

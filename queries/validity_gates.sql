@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a timed request and gate: whether the gate fired, did not, or could not.
 --
 -- `load time`: the request waited a second or more for its model to load (the first request of a load that a supervisor

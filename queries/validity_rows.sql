@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a timed request: its throughput, and each reason why it is no measurement.
 --
 -- A decode rate is a measurement only beside an acceptance rate, or where the load provably does not speculate. It is

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load with periodic statistics: averages over windows of seconds, which are no rates of any request.
 --
 -- A window holds idle time and parts of requests; on short prompts its prompt figure says next to nothing. The spread

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a version of a program in a unit: from when to when its processes are seen.
 --
 -- program    VARCHAR  Program.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- Measured use of a load on a device at a moment, what items account for, and the signed rest.
 --
 -- measured = attributed + unexplained, exactly; nothing is clamped. The bounds of the rest come from the intervals of

@@ -1,3 +1,5 @@
+-- stored
+--
 -- Every item of a load on a device at a moment: logged, derived, and the runtime that no line names.
 --
 -- The moment `log` stands for loads and devices that nothing measured.

@@ -1,3 +1,5 @@
+-- stored
+--
 -- What the log says a load holds on a device, by part and kind.
 --
 -- Sums only amounts that ownership marked `counted`. Each logged figure is off by up to half of its last place. A name

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a load, device and moment at which it is explained; `log` where nothing measured it.
 --
 -- load_id         VARCHAR  The load.

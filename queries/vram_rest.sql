@@ -1,3 +1,5 @@
+-- stored
+--
 -- What a measured load leaves on its cards beyond everything that its log names: runtimes included.
 --
 -- Of the last moment. The rests of plain loads on one box are a yardstick: a load that leaves less than any of them has

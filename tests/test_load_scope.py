@@ -47,9 +47,6 @@ JUSTIFIED: dict[tuple[str, str], str] = {
         "a supervisor's lines and access lines name no load; the time that it prints is of the load that it "
         "began last, and a line that a load owns keeps that owner."
     ),
-    ("request_rates", "mine + my_load + my_process beside other"): (
-        "It is about what other loads of the host did meanwhile: a share of time, no amount of theirs enters."
-    ),
     ("speculation", "pieces + line beside before"): ("The line before a listed argument is the name of that argument."),
     ("swap_askers", "swap_runs + load beside requests"): (
         "a supervisor's lines and access lines name no load; a request that was being served when a load "

@@ -89,7 +89,8 @@ def test_who_asks_for_one_load_is_told_whose_the_other_lines_in_the_window_are()
 def test_two_starts_that_begin_with_the_same_words_are_two_loads(tmp_path: Path) -> None:
     begun = "srv    load_model: loading model '/m/a.gguf'\nload_tensors:        CUDA0 model buffer size ="
     ask = case(tmp_path, {"first.log": f"{begun}  4914.17 MiB\n", "second.log": f"{begun}  4000.00 MiB\n"})
-    assert ask.rows("SELECT number, size_bytes // 1048576 AS mib FROM vram_ledger JOIN load USING (load_id)") == [
+    sql = "SELECT number, size_bytes // 1048576 AS mib FROM vram_ledger JOIN load USING (load_id) ORDER BY number"
+    assert ask.rows(sql) == [
         {"number": 1, "mib": 4914},
         {"number": 2, "mib": 4000},
     ]

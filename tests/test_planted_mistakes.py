@@ -346,6 +346,8 @@ def in_results(number: int) -> tuple[str, list[str]]:
 
 # -- the tables of a case ---------------------------------------------------------------------------------------------
 
+QUESTIONS = load_questions()
+
 IN_TABLES = {
     "a line is moved to another load": """
         UPDATE line SET load_id = (SELECT min(load_id) FROM load WHERE load_id != line.load_id)
@@ -391,7 +393,12 @@ IN_TABLES = {
 def stored(name: str) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     store(sound(name), connection)
-    return ready(connection, load_questions(), None)
+    return connection
+
+
+def asked(name: str) -> duckdb.DuckDBPyConnection:
+    """A case whose questions are worked out from its tables as they are now; to be rolled back."""
+    return ready(stored(name), QUESTIONS, None)
 
 
 def in_tables(number: int) -> tuple[str, list[str]]:
@@ -400,10 +407,9 @@ def in_tables(number: int) -> tuple[str, list[str]]:
     sql = IN_TABLES[what]
     for name in ("llama-sleep-idle-plain", "llama-mtp-vision-two-cards-plain"):
         connection = stored(name)
-        connection.execute("FROM ledger_faults").fetchall()  # a question is installed when it is first named
         connection.execute("BEGIN")
         changed = connection.execute(sql, [str(number)] if "$1" in sql else None).fetchall()[0][0]
-        said = [str(row) for row in connection.execute("SELECT what FROM ledger_faults").fetchall()]
+        said = [str(row) for row in asked(name).execute("SELECT what FROM ledger_faults").fetchall()]
         connection.execute("ROLLBACK")
         if changed:
             break
@@ -416,8 +422,10 @@ def in_tables(number: int) -> tuple[str, list[str]]:
 
 @cache
 def reported() -> tuple[dict[str, Any], Derived]:
-    connection = stored("llama-sleep-idle-plain")
+    stored("llama-sleep-idle-plain").execute("BEGIN")
+    connection = asked("llama-sleep-idle-plain")
     found = document(connection, CATALOGUE) | provenance(connection, Asked("last", None, None, None))
+    connection.execute("ROLLBACK")
     report: dict[str, Any] = json.loads(render_json(found))
     return report, derive(report, beside=FIXTURES, catalogue=CATALOGUE)
 
@@ -469,7 +477,9 @@ def test_at_least_95_of_100_planted_mistakes_are_caught() -> None:
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_case_breaks_nothing(name: str) -> None:
     hold(sound(name))
-    assert stored(name).execute("FROM ledger_faults").fetchall() == []
+    stored(name).execute("BEGIN")
+    assert asked(name).execute("FROM ledger_faults").fetchall() == []
+    stored(name).execute("ROLLBACK")
 
 
 def test_nothing_is_answered_from_a_result_that_contradicts_itself() -> None:
@@ -479,9 +489,8 @@ def test_nothing_is_answered_from_a_result_that_contradicts_itself() -> None:
         hold(sound("incident-vram-gap"))
     planted.undo()
     connection = stored("vllm-two-cards")
-    connection.execute("FROM ledger_faults").fetchall()
     connection.execute("BEGIN")
     connection.execute(IN_TABLES["an amount is doubled"], ["0"])
     with pytest.raises(FaultError, match="a line is counted twice: load L"):
-        document(connection, CATALOGUE)
+        document(asked("vllm-two-cards"), CATALOGUE)
     connection.execute("ROLLBACK")

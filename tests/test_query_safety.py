@@ -263,7 +263,7 @@ def test_formulas_are_text_in_csv_and_numbers_stay_numbers(case: Path) -> None:
 def test_the_shell_answers_until_it_is_left_and_is_as_locked(case: Path) -> None:
     commands = "SELECT count(*) AS n\nFROM loads;\n.schema loads\nCOPY load TO '/tmp/x';\n.quit\nSELECT 5;\n"
     printed = CliRunner().invoke(app, ["shell", "--case", str(case)], input=commands)
-    assert printed.stdout.startswith("n\n2\n-- One row a model load")
+    assert printed.stdout.startswith("n\n2\n-- stored\n--\n-- One row a model load")
     assert "only SELECT, WITH, FROM, DESCRIBE and SHOW can be asked; this is COPY" in printed.stderr
     assert "SELECT 5" not in printed.stdout
     assert printed.exit_code == 0

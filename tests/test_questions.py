@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import duckdb
 import pytest
 
 from forensics.errors import QuestionError
-from forensics.question import Question, check_header, install, load_questions, parse_question
+from forensics.query import tree_nodes
+from forensics.question import Question, check_header, in_order, install, load_questions, mentions, parse_question
 from forensics.schema import ddl
 
 QUESTIONS = load_questions()
@@ -68,3 +71,22 @@ def test_sql_that_does_not_run_names_its_file(empty: duckdb.DuckDBPyConnection) 
     broken = parse_question("broken.sql", "-- One row.\n--\n-- a  BIGINT  It.\nSELECT nothing FROM load")
     with pytest.raises(QuestionError, match=r"^broken\.sql: .*nothing"):
         install(empty, [broken])
+
+
+def test_all_that_a_question_reads_is_found_in_its_sql(empty: duckdb.DuckDBPyConnection) -> None:
+    known = mentions(QUESTIONS)
+    missed = {}
+    for one in QUESTIONS:
+        row = empty.execute("SELECT json_serialize_sql(?)", [one.sql]).fetchone()
+        assert row is not None
+        read = {node["table_name"] for node in tree_nodes(json.loads(row[0])) if node.get("type") == "BASE_TABLE"}
+        missed[one.name] = (read & set(NAMES)) - {one.name, *known[one.name]}
+    assert {name: found for name, found in missed.items() if found} == {}
+
+
+def test_each_question_is_worked_out_after_those_that_it_reads() -> None:
+    places = {one.name: place for place, one in enumerate(in_order(QUESTIONS))}
+    late = [
+        (name, other) for name, read in mentions(QUESTIONS).items() for other in read if places[other] > places[name]
+    ]
+    assert late == []

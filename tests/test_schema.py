@@ -7,7 +7,8 @@ import pytest
 
 from forensics.events import EVENT_TYPES, Event, Kind, event_fields
 from forensics.rows import ROW_TYPES
-from forensics.schema import OWNER_COLUMNS, TABLES, arrow_table, ddl
+from forensics.schema import OWNER_COLUMNS, TABLES, ddl
+from forensics.tables import arrow_table
 
 
 @pytest.fixture(scope="module")

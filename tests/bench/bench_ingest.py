@@ -18,11 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from forensics.case import read_evidence
-from forensics.casefile import write_case
+from forensics.casewrite import write_case
 from forensics.catalogue import Catalogue, load_catalogue
 from forensics.opened import open_case
 from forensics.records import Block, read_inputs
@@ -119,10 +119,10 @@ def to_case(path: Path, catalogue: Catalogue) -> None:
     case.unlink()
 
 
-def command(path: Path, case: Path) -> int:
+def command(paths: Sequence[Path], case: Path) -> int:
     """Run the whole command; the most anonymous memory in KiB that was seen."""
     case.unlink(missing_ok=True)
-    arguments = [sys.executable, "-m", "forensics.cli", "ingest", str(path), "--case", str(case), "--quiet"]
+    arguments = [sys.executable, "-m", "forensics.cli", "ingest", *map(str, paths), "--case", str(case), "--quiet"]
     most = 0
     with subprocess.Popen(arguments, stdout=subprocess.DEVNULL) as process:
         status = Path("/proc") / str(process.pid) / "status"
@@ -200,7 +200,7 @@ def main() -> None:
 
             def whole(path: Path = path, case: Path = case) -> None:
                 nonlocal most
-                most = command(path, case)
+                most = command([path], case)
 
             tell(name, "the whole command", size, timed(whole), base)
             print(f"         RssAnon at most {most / 1024:.0f} MiB, case of {case.stat().st_size / MB:.0f} MB")

@@ -1,0 +1,57 @@
+"""What a case keeps of stored questions is what they answer, and is not used where it may not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from forensics.casefile import CASE, attach_case
+from forensics.casewrite import _seal
+from forensics.ingest import ingest
+from forensics.opened import open_case
+from forensics.question import install, load_questions
+
+QUESTIONS = load_questions()
+RECORDED = Path(__file__).parents[1] / "fixtures" / "llama-mtp-vision-two-cards-plain"
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stored") / "c.case"
+    ingest([str(RECORDED / name) for name in ("server.log", "gpu.csv", "apps.csv")], path)
+    return path
+
+
+def rows(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    return repr(connection.execute(f'FROM "{name}"').fetchall())
+
+
+def test_what_is_kept_is_what_the_questions_answer(case: Path) -> None:
+    with duckdb.connect() as connection:
+        assert attach_case(connection, case, QUESTIONS)
+        connection.execute("SET TimeZone = 'UTC'")
+        install(connection, QUESTIONS)  # as views: nothing of what is kept
+        stored = [one.name for one in QUESTIONS if one.stored]
+        kept = {name: rows(connection, f'{CASE}"."{name}') for name in stored}
+        assert [name for name in stored if kept[name] != rows(connection, name)] == []
+        assert sum(found != "[]" for found in kept.values()) > 40
+
+
+def test_what_other_questions_left_is_not_used(case: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.case"
+    other.write_bytes(case.read_bytes())
+    with duckdb.connect(other) as connection:
+        connection.execute("UPDATE about SET value = 'of another version' WHERE name = 'questions'")
+        connection.execute("UPDATE vram_items SET size_bytes = 7")
+        connection.execute("CHECKPOINT")
+    _seal(other)
+    assert rows(open_case(other).connection, "vram_items") == rows(open_case(case).connection, "vram_items")
+
+
+def test_a_moment_is_worked_out_and_not_taken_from_what_is_kept(case: Path) -> None:
+    sql = "SELECT DISTINCT moment FROM vram_gap ORDER BY moment"
+    assert ("at",) not in open_case(case).connection.execute(sql).fetchall()
+    first, *_ = open_case(case).connection.execute("SELECT min(at_us) FROM measure WHERE moment = 'ready'").fetchall()
+    assert ("at",) in open_case(case, at_us=first[0]).connection.execute(sql).fetchall()

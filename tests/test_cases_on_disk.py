@@ -5,20 +5,26 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import duckdb
 import pytest
 from journal_writer import journal
 
-from forensics.casefile import attach_case, made_from, read_seal
+from forensics.case import read_evidence
+from forensics.casefile import CASE, attach_case, made_from, read_seal
+from forensics.casewrite import write_case
+from forensics.catalogue import load_catalogue
 from forensics.errors import CaseError, UsageError
 from forensics.ingest import ingest
 from forensics.opened import open_case, open_inputs
 from forensics.question import load_questions
+from forensics.records import Options
 from forensics.schema import TABLES
 
 LOG = """\
@@ -36,10 +42,13 @@ MORE = """\
 
 
 def tables(case: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table, in order."""
+    """Every row of every table, in order, those that keep what questions build on too."""
     with duckdb.connect() as connection:
-        attach_case(connection, case, load_questions())
-        return {name: connection.execute(f'FROM "{name}"').fetchall() for name in TABLES}
+        assert attach_case(connection, case, load_questions())
+        sql = "SELECT table_name FROM duckdb_tables() WHERE database_name = ? ORDER BY ALL"
+        names = [str(row[0]) for row in connection.execute(sql, [CASE]).fetchall()]
+        assert set(TABLES) < set(names)
+        return {name: connection.execute(f'FROM {CASE}."{name}"').fetchall() for name in names}
 
 
 def amounts(case: Path) -> list[tuple[object, ...]]:
@@ -201,6 +210,15 @@ def test_a_log_and_its_copy_are_read_once(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_lost_at_all_is_stored_as_met_once(tmp_path: Path) -> None:
+    log, case = tmp_path / "app.log", tmp_path / "c.case"
+    log.write_text("".join(f"2026-11-30T00:00:00.00000000{at}Z stdout {'PPF'[at]} {'x' * 30}\n" for at in range(3)))
+    write_case(case, read_evidence([str(log)], load_catalogue(), options=Options(line_bytes=80)))
+    assert open_case(case).connection.execute("SELECT what, count FROM problem").fetchall() == [
+        ("joined lines were cut at 80 bytes; 10 bytes are missing", 1)
+    ]
+
+
 def test_a_case_in_the_folder_of_its_logs_is_no_source_of_itself(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_text(LOG)
     case = tmp_path / "c.case"
@@ -275,7 +293,11 @@ def test_standard_input_makes_no_case(tmp_path: Path) -> None:
 
 # -- killed at any point ----------------------------------------------------------------------------------------------
 
-KILLS = int(os.environ.get("FORENSICS_KILLS", "20"))
+KILLS = int(os.environ.get("FORENSICS_KILLS", "10"))
+TURNS = max(KILLS // 4, 5)
+"""How many times the log of the proof repeats its requests: an ingest that is killed often is to be a long one."""
+
+RECORDED = Path(__file__).parents[1] / "fixtures" / "llama-mtp-vision-two-cards-plain" / "server.log"
 
 INGESTS = """
 import os, signal, sys, time
@@ -283,50 +305,92 @@ from pathlib import Path
 from forensics.ingest import ingest
 
 for line in sys.stdin:
-    seconds, path = line.strip().split(" ", 1)
+    seconds, log, path = line.rstrip("\\n").split("\\t")
     child = os.fork()
     if not child:
-        ingest([], Path(path))
+        ingest([log], Path(path))
         os._exit(0)
     if float(seconds):
         time.sleep(float(seconds))
         os.kill(child, signal.SIGKILL)  # it is not waited for yet, so nobody else can have its number
-    os.waitpid(child, 0)
-    print("over", flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 """Ingests one after the other, each in a process of its own that is killed, without its time to import."""
 
 
-def test_kill_9_leaves_the_old_case_or_the_new_one(tmp_path: Path) -> None:
+def of_turns(recorded: str, turns: int) -> str:
+    """A recorded log whose requests come again and again, on a clock that goes on."""
+    lines = recorded.splitlines(keepends=True)
+    begin = next(number for number, line in enumerate(lines) if "all slots are idle" in line)
+    end = next(number for number, line in enumerate(lines) if "cleaning up before exit" in line)
+    out = lines[:begin]
+    for turn in range(turns):
+        minute = turn + 1  # the requests take 13 s
+        out += [f"{minute}{line[line.index('.') :]}" if line[0].isdigit() else line for line in lines[begin:end]]
+    return "".join(out)
+
+
+def test_kill_9_leaves_the_old_case_or_the_new_one_and_the_next_ingest_ends_as_an_undisturbed_one(
+    tmp_path: Path,
+) -> None:
+    """Killed at random moments of an ingest, every other one of which has an old case to bring up to date.
+
+    FORENSICS_KILLS=200 pytest -n0 -s tests/test_cases_on_disk.py -k kill_9
+    """
     log, case = tmp_path / "server.log", tmp_path / "c.case"
-    log.write_text(LOG)
+    whole = of_turns(RECORDED.read_text(), TURNS)
+    log.write_text(whole[: whole.index("\n", len(whole) // 2) + 1])
     ingest([str(log)], case)
     old, start = tables(case), case.read_bytes()
-    log.write_text(LOG + MORE)
+    log.write_text(whole + LOG)
     ingest([str(log)], tmp_path / "undisturbed.case")
     new = tables(tmp_path / "undisturbed.case")
+    assert [len(found["load"]) for found in (old, new)] == [1, 2]
     pipe = subprocess.PIPE
+    met: Counter[str] = Counter()
     with subprocess.Popen([sys.executable, "-c", INGESTS], stdin=pipe, stdout=pipe, text=True) as ingests:
         assert ingests.stdin is not None
         assert ingests.stdout is not None
 
-        def run(kill_after_s: float) -> float:
-            case.write_bytes(start)
+        def run(kill_after_s: float) -> tuple[int, float]:
             begun = time.monotonic()
-            print(kill_after_s, case, file=ingests.stdin, flush=True)
-            assert ingests.stdout.readline() == "over\n"  # type: ignore[union-attr]  # asserted above
-            return time.monotonic() - begun
+            print(kill_after_s, log, case, sep="\t", file=ingests.stdin, flush=True)
+            assert ingests.stdout is not None
+            return int(ingests.stdout.readline()), time.monotonic() - begun
 
-        whole_s = run(0)
+        for _ in range(2):  # the first one waits for the imports
+            case.write_bytes(start)
+            code, whole_s = run(0)
+            assert code == 0
         assert tables(case) == new
         dice = random.Random(1)  # noqa: S311  # any moments will do, the same ones every time
-        for _ in range(KILLS):
-            run(dice.uniform(0.001, whole_s * 1.1))
-            assert tables(case) in (old, new)
+        while met["killed"] < KILLS:
+            if met["killed"] % 2:
+                case.write_bytes(start)
+            else:
+                case.unlink()
+            had = case.exists()
+            code, _ = run(dice.uniform(0.001, whole_s))
+            if not code:  # it was over before
+                met["over before"] += 1
+                assert met["over before"] < 2 * KILLS
+                continue
+            assert code == -signal.SIGKILL
+            met["killed"] += 1
+            met["files left beside"] += len(list(tmp_path.glob(".c.case.*")))
+            if case.exists():
+                found = tables(case)
+                assert found == new or (had and found == old)
+                met["the new case" if found == new else "the old case"] += 1
+            else:
+                assert not had
+                met["no case yet"] += 1
+            ingest([str(log)], case)
+            assert tables(case) == new
+            assert sorted(one.name for one in tmp_path.iterdir()) == ["c.case", "server.log", "undisturbed.case"]
         ingests.stdin.close()
-    ingest([], case)
-    assert tables(case) == new
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["c.case", "server.log", "undisturbed.case"]
+    rows = sum(map(len, new.values()))
+    print(f"\nan ingest of {len(whole)} bytes, {whole_s:.1f} s, {rows} rows in {len(new)} tables: {dict(met)}")
 
 
 def test_what_a_killed_ingest_had_no_room_for_in_memory_is_no_input_and_goes(tmp_path: Path) -> None:

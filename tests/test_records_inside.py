@@ -168,7 +168,8 @@ def test_a_bomb_in_a_zip_is_stopped(tmp_path: Path) -> None:
     path = written(tmp_path, zipped({"bomb.log": b"x\n" * 5_000_000, "two.log": b"second\n"}))
     messages, sources = taken(path, Options(ratio=100, ratio_from_bytes=2**20))
     assert sources["bomb.log"].digest.size < 2**22
-    assert any("stopped: " in what for what in whats(sources["bomb.log"]))
+    stopped = [one for one in sources["bomb.log"].problems if "stopped: " in one.what]
+    assert [one.remedy for one in stopped] == ["unpack it by hand if that is what it should be"]
     assert ("two.log", b"second") in messages
 
 
@@ -264,15 +265,23 @@ def test_members_beyond_the_most_are_not_read(tmp_path: Path) -> None:
     assert whats(sources[""]) == ["it has more than 10000 members: the rest was not read"]
 
 
-def test_a_block_that_is_too_long_is_cut_and_one_without_a_line_end_is_whole(tmp_path: Path) -> None:
+def test_a_block_without_its_end_or_a_line_end_is_whole(tmp_path: Path) -> None:
     report = b"# It died\n\n```\nfirst line\nsecond line\n```\n```\nthird"
     messages, sources = taken(written(tmp_path, report), Options(held_bytes=16))
-    assert messages == [("block-1", b"first line"), ("block-2", b"third")]
+    assert messages == [("block-1", b"first line"), ("block-1", b"second line"), ("block-2", b"third")]
     assert whats(sources[""]) == [
         "block-2 is not closed: it may be cut",
-        "blocks of more than 16 bytes were cut; 12 bytes are missing",
         "the text outside of its fenced blocks is no log and was not read",
     ]
+
+
+@pytest.mark.parametrize("block_bytes", [1000, 4 * 2**20])
+def test_lines_of_a_block_are_not_held_and_come_whole_however_long(tmp_path: Path, block_bytes: int) -> None:
+    long = b"    " + b"x" * 70_000 + b"```"
+    info = b"```" + b"i" * 70_000  # too long to open a block
+    report = b"\n".join([b"# It died", b"", info, b"", b"  ```", b"  first", long, b"```" + long, b"  ```", b""])
+    messages, _ = taken(written(tmp_path, report), Options(block_bytes=block_bytes))
+    assert messages == [("block-1", b"first"), ("block-1", long[2:]), ("block-1", b"```" + long)]
 
 
 def test_nothing_is_inside_of_a_plain_text(tmp_path: Path) -> None:

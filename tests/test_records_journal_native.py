@@ -12,12 +12,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from journal_writer import BOOT, SERIES, Entry, Pack, journal
 from journals_text import entries, export
 
 from forensics.records import Block, Options, Problem, Source, Stream, read_inputs
 from forensics.records.export import read_export
+from forensics.records.journal_hash import siphashes
 
 STORED = Path(__file__).parent / "journals"
 REMOTE = Path("/lib/systemd/systemd-journal-remote")
@@ -147,6 +149,12 @@ def test_unknown_features_are_refused_with_the_remedy(tmp_path: Path) -> None:
     what = "set aside: it has features that are not known here (flags 0x40)"
     assert rows == []
     assert source.problems == [Problem(source.name, "error", what, "export it: journalctl -o export --file=THE_FILE")]
+
+
+def test_flags_that_no_version_can_have_are_damage(tmp_path: Path) -> None:
+    rows, (source,) = native(written(tmp_path, journal(some(3), flags=0x40_0040)))
+    assert rows == lines(range(1, 4))
+    assert problems(source) == [("loss", "the header's flags are damaged: those that are known are taken", 1)]
 
 
 # -- several journals -------------------------------------------------------------------------------------------------
@@ -387,6 +395,87 @@ def test_a_fresh_journal_gives_what_journalctl_exports(tmp_path: Path, compact: 
     assert rows_of(list(parts)) == rows_of(list(exported))
     assert [part.cursors[at] for part in parts if isinstance(part, Block) for at in range(len(part))] == [
         part.cursors[at] for part in exported for at in range(len(part))
+    ]
+
+
+def stored(kind: str) -> bytearray:
+    return bytearray(gzip.decompress((STORED / f"{kind}.journal.gz").read_bytes()))
+
+
+@pytest.mark.parametrize("kind", ["regular", "compact"])
+@pytest.mark.parametrize("hit", [1, 8], ids=["name", "value"])
+def test_a_flipped_bit_in_who_wrote_it_takes_the_trust_from_all_its_entries(
+    tmp_path: Path, kind: str, hit: int
+) -> None:
+    rows, _ = native(written(tmp_path, stored(kind), "whole.journal"))
+    content = stored(kind)
+    content[content.find(b"_PID=4711\0") + hit] ^= 2
+    found, (source,) = native(written(tmp_path, content))
+    theirs = [row[2].pid == 4711 for row in rows]
+    assert 5 < sum(theirs) < len(rows)
+    assert [row[:2] for row in found] == [row[:2] for row in rows]
+    assert [row[2].trusted for row in found] == [
+        row[2].trusted and not was for row, was in zip(rows, theirs, strict=True)
+    ]
+    # One of them has two messages, and one has none.
+    assert ("loss", "fields of entries cannot be read", sum(theirs)) in problems(source)
+
+
+@pytest.mark.parametrize("kind", ["regular", "compact"])
+def test_a_flipped_bit_in_what_nobody_asks_for_is_no_loss(tmp_path: Path, kind: str) -> None:
+    rows, _ = native(written(tmp_path, stored(kind), "whole.journal"))
+    content = stored(kind)
+    content[content.find(b"_SYSTEMD_CGROUP=") + 20] ^= 2
+    found, (source,) = native(written(tmp_path, content))
+    assert found == rows
+    assert problems(source) == [("note", "entries without a message were passed over", 1)]
+
+
+@pytest.mark.parametrize("kind", ["regular", "compact"])
+def test_a_message_with_a_flipped_bit_is_lost_and_told(tmp_path: Path, kind: str) -> None:
+    rows, _ = native(written(tmp_path, stored(kind), "whole.journal"))
+    content = stored(kind)
+    content[content.find(b"MESSAGE=plain\0") + 9] ^= 1
+    found, (source,) = native(written(tmp_path, content))
+    assert [row for row in rows if row not in found] == [row for row in rows if row[0] == b"plain"] != []
+    assert len(found) < len(rows)
+    assert problems(source)[-2:] == [
+        ("loss", "messages cannot be read", len(rows) - len(found)),
+        ("note", "entries without a message were passed over", 1),
+    ]
+
+
+def test_an_entry_of_another_boot_than_its_field_says_is_not_trusted(tmp_path: Path) -> None:
+    rows, _ = native(written(tmp_path, stored("regular"), "whole.journal"))
+    content = stored("regular")
+    at = content.find(struct.pack("<Q", rows[0][1]), 300)  # of the first entry; the header has it too
+    content[at + 16] ^= 1
+    found, (source,) = native(written(tmp_path, content))
+    assert found[1:] == rows[1:]
+    assert (rows[0][2].trusted, found[0][2].trusted) == (True, False)
+    told = "entries are of another boot than their fields say: their streams are not trusted"
+    assert ("loss", told, 1) in problems(source)
+
+
+def test_with_a_damaged_id_values_are_read_unchecked_and_that_is_told(tmp_path: Path) -> None:
+    rows, _ = native(written(tmp_path, stored("regular"), "whole.journal"))
+    content = stored("regular")
+    content[30] ^= 1
+    found, (source,) = native(written(tmp_path, content))
+    assert found == rows
+    told = "the file's id does not fit the hashes of its values: those with a flipped bit are not told"
+    assert ("loss", told, 1) in problems(source)
+
+
+def test_values_of_any_length_have_the_hashes_of_siphash_2_4() -> None:
+    # vectors_sip64 of the reference implementation (github.com/veorq/SipHash), of the bytes 00 01 02 … so many.
+    words = np.frombuffer(bytes(range(64)), "<u8")
+    lengths = np.array([15, 0, 8, 7])
+    assert [f"{one:016x}" for one in siphashes(words, np.zeros(4, np.int64), lengths, bytes(range(16)))] == [
+        "a129ca6149be45e5",
+        "726fdb47dd0e0e31",
+        "93f5f5799a932462",
+        "ab0200f58b01d137",
     ]
 
 

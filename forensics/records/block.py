@@ -164,7 +164,7 @@ class Source:
     def tell(self, severity: str, what: str, remedy: str = "", offset: int | None = None, count: int = 1) -> None:
         """Keep something that was met `count` times, unless that is never."""
         if count:
-            self.problems.append(Problem(self.name, severity, what, remedy, offset, count))
+            self.problems.append(Problem(self.name, severity, what, remedy, offset, int(count)))  # True is stored as 1
 
     @property
     def is_unread(self) -> bool:

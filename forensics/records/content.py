@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import errno
 import importlib
 import lzma
 import zlib
@@ -17,13 +18,21 @@ from typing import BinaryIO, Protocol
 from forensics.records.block import Source
 from forensics.records.options import MIB, Options
 
-__all__ = ["at_least", "chain", "compression", "content", "drained", "held"]
+__all__ = ["EndedEarlyError", "at_least", "chain", "compression", "content", "drained", "held"]
 
 _LZMA_MEMORY = 512 * MIB
 """What a dictionary may take: an xz header can ask for 4 GiB."""
 
 _INPUT = 64 * 1024
 """Compressed bytes taken at once: bounds what a damaged stretch can hide."""
+
+
+class EndedEarlyError(OSError):
+    """A stream that stops for a reason of its own, and what to do about it."""
+
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(errno.EIO, why)
+        self.remedy = remedy
 
 
 class _Decompressor(Protocol):
@@ -178,7 +187,8 @@ def _raw(stream: BinaryIO, source: Source, size: int, on_read: Callable[[int], N
         try:
             piece = stream.read(size)
         except OSError as error:
-            source.tell("loss", f"reading failed: {error.strerror}", "check the disk or mount", offset)
+            remedy = error.remedy if isinstance(error, EndedEarlyError) else "check the disk or mount"
+            source.tell("loss", f"reading failed: {error.strerror}", remedy, offset)
             return
         if not piece:
             return

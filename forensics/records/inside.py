@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, Protocol, cast
 
 from forensics.records.block import Source
-from forensics.records.content import at_least, chain, drained, held
+from forensics.records.content import EndedEarlyError, at_least, chain, drained, held
 from forensics.records.options import Options
 
 __all__ = ["CONTAINERS", "Member", "is_markdown", "is_tar", "members"]
@@ -30,6 +30,9 @@ _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeEr
 """What the libraries raise on damage, encryption and methods they do not know."""
 
 _FENCE = re.compile(rb"([ \t]*)(`{3,}|~{3,})[^\r\n`]*\r?\n?")
+_LONGEST_FENCE = 64 * 1024
+"""A longer line opens and closes nothing, so that lines need not be held."""
+
 _HEADING = re.compile(rb"#{1,6} +\S")
 
 
@@ -71,12 +74,15 @@ class _Stream(io.RawIOBase):
         try:
             data = self._inner.read(min(size, _PIECE) if size >= 0 else _PIECE)
         except _DAMAGE as error:
-            raise OSError(5, f"the archive is damaged, or locked: {error}") from error
+            raise EndedEarlyError(
+                f"the archive is damaged, or locked: {error}", "get an intact copy, or unpack it"
+            ) from error
         self._made += len(data)
         self._budget.left -= len(data)
         too_dense = self._packed is not None and self._made > options.ratio * max(self._packed, 1)
         if self._budget.left < 0 or (too_dense and self._made > options.ratio_from_bytes):
-            raise OSError(5, f"stopped: {self._made} bytes came out of it")
+            why = f"stopped: {self._made} bytes came out of it"
+            raise EndedEarlyError(why, "unpack it by hand if that is what it should be")
         return data
 
 
@@ -219,33 +225,82 @@ def _unix_time(extra: bytes) -> int | None:
 def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Member]:
     """The fenced blocks; a block's bytes are its lines without the indentation of its fence."""
     number = 0
-    fence: re.Match[bytes] | None = None
-    block: list[bytes] = []
-    size = beyond = 0
-    for line in _lines(pieces):
-        found = _FENCE.fullmatch(line)
+    parts = _parts(pieces)
+    for part in parts:
+        fence = part.fence()
         if fence is None:
-            if found is not None:
-                fence, block, size = found, [], 0
             continue
-        if found is not None and found[2].startswith(fence[2]) and line.strip() == found[2]:
-            number += 1
-            yield Member(f"block-{number}", io.BytesIO(b"".join(block)), source.modified_us)
-            fence = None
-            continue
-        size += len(line)
-        if size > options.held_bytes:
-            beyond += len(line)
-            continue
-        block.append(_without(line, fence[1]))
-    if fence is not None:
         number += 1
-        source.tell("note", f"block-{number} is not closed: it may be cut")
-        yield Member(f"block-{number}", io.BytesIO(b"".join(block)), source.modified_us)
-    if beyond:
-        what = f"blocks of more than {options.held_bytes} bytes were cut; {beyond} bytes are missing"
-        source.tell("loss", what)
+        block = _Block(parts, fence, options.block_bytes)
+        yield Member(f"block-{number}", cast(BinaryIO, block), source.modified_us)
+        while block.read():  # what its reader left
+            pass
+        if not block.is_closed:
+            source.tell("note", f"block-{number} is not closed: it may be cut")
     source.tell("note", "the text outside of its fenced blocks is no log and was not read")
+
+
+class _Part(NamedTuple):
+    """A line with its end, or a piece of one that is too long for a fence."""
+
+    data: bytes
+    begins: bool
+    """Whether it is the beginning of a line."""
+    whole: bool
+
+    def fence(self) -> re.Match[bytes] | None:
+        return _FENCE.fullmatch(self.data) if self.whole else None
+
+
+def _parts(pieces: Iterator[bytes]) -> Iterator[_Part]:
+    held = b""
+    begins = True
+    for piece in pieces:
+        *lines, held = (held + piece).split(b"\n")
+        for line in lines:
+            yield _Part(line + b"\n", begins, begins and len(line) <= _LONGEST_FENCE)
+            begins = True
+        if len(held) > _LONGEST_FENCE:
+            yield _Part(held, begins, whole=False)
+            held, begins = b"", False
+    if held:
+        yield _Part(held, begins, begins)
+
+
+class _Block(io.RawIOBase):
+    """The lines of a text up to the fence that closes their block, as a stream."""
+
+    def __init__(self, parts: Iterator[_Part], fence: re.Match[bytes], size: int) -> None:
+        self._parts = parts
+        self._indentation, self._mark = fence[1], fence[2]
+        self._size = size
+        self._held = b""
+        self._ended = False
+        self.is_closed = False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read at most so many bytes; a block of content where nothing is said."""
+        size = self._size if size < 0 else size
+        taken = [self._held]
+        made = len(self._held)
+        while made < size and not self._ended:
+            part = next(self._parts, None)
+            if part is None:
+                self._ended = True
+                break
+            found = part.fence()
+            if found is not None and found[2].startswith(self._mark) and part.data.strip() == found[2]:
+                self._ended = self.is_closed = True
+                break
+            line = _without(part.data, self._indentation) if part.begins else part.data
+            taken.append(line)
+            made += len(line)
+        whole = b"".join(taken)
+        self._held = whole[size:]
+        return whole[:size]
 
 
 def _without(line: bytes, indentation: bytes) -> bytes:
@@ -253,15 +308,3 @@ def _without(line: bytes, indentation: bytes) -> bytes:
     while width < len(indentation) and line[width : width + 1] in (b" ", b"\t"):
         width += 1
     return line[width:]
-
-
-def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    held: list[bytes] = []
-    for piece in pieces:
-        first, *rest = piece.split(b"\n")
-        held.append(first)
-        for line in rest:
-            yield b"".join(held) + b"\n"
-            held = [line]
-    if any(held):
-        yield b"".join(held)

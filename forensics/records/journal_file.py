@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forensics.records.block import Integers
+from forensics.records.journal_hash import MOST_HASHED, siphashes
 
 __all__ = ["MAGIC", "Damage", "Head", "JournalFile", "head_of"]
 
@@ -26,6 +27,10 @@ MAGIC = b"LPKSHHRH"
 
 _HEADER = 208  # up to tail_entry_monotonic, as the first journald wrote it
 _XZ, _LZ4, _KEYED, _ZSTD, _COMPACT = 1, 2, 4, 8, 16
+_KNOWN = _XZ | _LZ4 | _KEYED | _ZSTD | _COMPACT
+_NEXT = 0xFF
+"""Bits that the next versions of systemd may use, which took five in ten years; one beyond is damage."""
+
 _DATA, _ENTRY, _ENTRY_ARRAY, _LAST_TYPE = 1, 3, 6, 7
 _FLAG_XZ, _FLAG_LZ4, _FLAG_ZSTD = 1, 2, 4
 
@@ -72,7 +77,7 @@ def head_of(start: bytes) -> Head | str:
     if len(start) < _HEADER:
         return "it is shorter than a journal's header"
     (flags,) = struct.unpack_from("<I", start, 12)
-    if flags & ~(_XZ | _LZ4 | _KEYED | _ZSTD | _COMPACT):
+    if 0 < flags & ~_KNOWN <= _NEXT:
         return f"it has features that are not known here (flags {flags:#x})"
     size, _ = struct.unpack_from("<QQ", start, 88)
     entries, tail, head, _, head_us, tail_us = struct.unpack_from("<6Q", start, 152)
@@ -96,6 +101,8 @@ class JournalFile:
         self.payload = 72 if self.compact else 64
         self.step = 4 if self.compact else 16
         self.damage: list[Damage] = []
+        if head.flags & ~_KNOWN:
+            self.damage.append(Damage("the header's flags are damaged: those that are known are taken", 12))
         self.unpacked = Unpacker()
 
     # -- entries ------------------------------------------------------------------------------------------------------
@@ -268,23 +275,53 @@ class JournalFile:
         flags = (self._word(offset) >> 8) & 7
         return self.unpacked.whole(packed, flags, most) if flags else packed
 
+    def altered(self, data: Integers) -> npt.NDArray[np.bool_]:
+        """Which DATA objects that are not packed, by offset / 8, hold another value than was written.
+
+        Not told of values over 1 KiB, and of files without keyed hashes (systemd before 246, or set so).
+        """
+        altered = np.zeros(len(data), bool)
+        if not self.head.flags & _KEYED:
+            return altered
+        length = self.u64[data + 1].astype(np.int64) - self.payload
+        begin = data + self.payload // 8
+        told = np.flatnonzero((length <= MOST_HASHED) & (begin + (length + 7) // 8 <= len(self.u64)))
+        key = bytes(self.buffer[24:40])
+        hashes = siphashes(self.u64, begin[told], length[told], key)
+        altered[told] = hashes != self.u64[data[told] + 2]
+        return altered
+
     def values_of(self, field: bytes) -> set[bytes] | None:
         """All values that a field has in the file, by its index; None where that is broken or holds no field at all."""
+        seen = False
+        for offset, whole in self._field_objects():
+            if not whole:
+                return None
+            seen = True
+            if self.buffer[offset + 40 : offset + whole] == field:
+                return self._listed(self._word(offset + 32), len(field) + 1)
+        return set() if seen else None
+
+    def names(self) -> set[bytes]:
+        """Names of the fields that the file has values of, as far as its index of them is whole."""
+        return {bytes(self.buffer[offset + 40 : offset + whole]) for offset, whole in self._field_objects() if whole}
+
+    def _field_objects(self) -> Iterator[tuple[int, int]]:
+        """Offset and size of all FIELD objects; a size of 0 where a chain of them is broken."""
         begin, size = self._word(120), self._word(128)
         if begin & 7 or not 0 < begin <= self.size or size > self.size - begin:
-            return None
+            yield 0, 0
+            return
         seen: set[int] = set()
         for head in self.u64[begin >> 3 : (begin + size) >> 3 : 2].tolist():
             offset = head
             while offset:
-                whole = self._object(offset, 2, 40)
-                if not whole or offset in seen:
-                    return None
+                whole = 0 if offset in seen else self._object(offset, 2, 40)
+                yield offset, whole
+                if not whole:
+                    break
                 seen.add(offset)
-                if self.buffer[offset + 40 : offset + whole] == field:
-                    return self._listed(self._word(offset + 32), len(field) + 1)
                 offset = self._word(offset + 24)
-        return set() if seen else None
 
     def _listed(self, offset: int, skip: int) -> set[bytes] | None:
         values: set[bytes] = set()

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from forensics.records.block import NO_TIME, Block, Integers, Partial, Source, Stream
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.journal_file import Head, JournalFile
+from forensics.records.journal_hash import MOST_HASHED
 from forensics.records.options import Options
 from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
 
@@ -29,6 +30,7 @@ _ITEMS = 1_000_000
 """How many entries, and fields of entries, are looked at together."""
 
 _WANTED = tuple(name.encode() for name in STREAM_FIELDS if name != "_BOOT_ID")  # which the entry itself says
+_BOOT = b"_BOOT_ID"
 _PARTIAL = tuple(name.encode() for name in PARTIAL_FIELDS)
 _NAME_BYTES = 66  # the longest name, and the equals sign
 
@@ -144,6 +146,14 @@ def _distinct(numbers: Integers) -> Integers:
     return distinct
 
 
+def _raw_id(value: str) -> bytes:
+    """The bytes of an id that a field spells; none if it is no id."""
+    try:
+        return bytes.fromhex(value)
+    except ValueError:
+        return b""
+
+
 def _by_record(by_row: dict[int, _T], row: Integers) -> dict[int, _T]:
     """What entries have, by the records made of them."""
     if not by_row:
@@ -165,14 +175,16 @@ class _Reader:
         self.keep: list[bool] = []  # by stream
         self.streams: dict[tuple[object, ...], int] = {}
         # Most journals hold no pieces of messages, and say so.
-        self.wanted = _WANTED if journal.values_of(_PARTIAL[0]) == set() else (*_WANTED, *_PARTIAL)
+        self.wanted = (*_WANTED, _BOOT, *(() if journal.values_of(_PARTIAL[0]) == set() else _PARTIAL))
         self.boots: list[str] = []
         self.boot_numbers: dict[bytes, int] = {}
         self.made = self.found = 0
         self.most = max(options.ratio_from_bytes, options.ratio * journal.size)
         self.lost_fields = self.lost_messages = self.silent = self.undated = self.copies = 0
-        self.unasked_for = self.doubtful = self.cut = self.unread = 0
+        self.unasked_for = self.doubtful = self.cut = self.unread = self.other_boots = 0
         self.first_lost: int | None = None
+        self.hashed: bool | None = None  # whether hashes can be relied on; not known before the first
+        self.names: set[bytes] | None = None
         prefixes = [(name + b"=")[:8] for name in (b"MESSAGE", *self.wanted)]
         self.prefixes = [
             (np.uint64((1 << 8 * len(one)) - 1), np.uint64(int.from_bytes(one, "little"))) for one in prefixes
@@ -274,8 +286,7 @@ class _Reader:
         broken_rows = np.concatenate((broken_rows, row[code == _BROKEN]))
         if len(broken_rows):
             self.lost_fields += len(broken_rows)
-            where = int(entries[broken_rows.min()])
-            self.first_lost = where if self.first_lost is None else min(self.first_lost, where)
+            self._lost_at(int(entries[broken_rows.min()]))
         columns = np.zeros((len(self.wanted), len(entries)), np.int32)
         named = np.flatnonzero(code >= _FIRST)
         if len(named):
@@ -289,13 +300,29 @@ class _Reader:
         self.lost_messages += int(np.count_nonzero(damaged & ~spoken))
         self.silent += int(np.count_nonzero(~damaged & ~spoken))
         # An unread field may have been one that says who wrote it.
+        damaged |= self._of_other_boots(entries, columns[len(_WANTED)])
         streams, fields_of = self._streams(entries, vouched & ~damaged, columns[: len(_WANTED)], spoken)
-        of = _Entries(entries, streams, fields_of, self._partials(columns[len(_WANTED) :]))
+        of = _Entries(entries, streams, fields_of, self._partials(columns[len(_WANTED) + 1 :]))
         if self.options.units:
             kept = np.array(self.keep, bool)[streams[row[messages]]]
             self.unasked_for += len(messages) - int(np.count_nonzero(kept))
             messages = messages[kept]
         yield from self._gather(of, data[messages], row[messages], place[messages])
+
+    def _of_other_boots(self, entries: Integers, said: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Which entries have another boot than their field says: nothing else guards the one in the entry."""
+        wrong = np.zeros(len(entries), bool)
+        boot = self._boots(entries)
+        for code in np.unique(said[said >= _FIRST]).tolist():
+            number = self.boot_numbers.get(_raw_id(self.values[code - _FIRST]), -1)
+            wrong |= (said == code) & (boot != number)
+        if wrong.any():
+            self.other_boots += int(np.count_nonzero(wrong))
+            self._lost_at(int(entries[wrong][0]))
+        return wrong
+
+    def _lost_at(self, offset: int) -> None:
+        self.first_lost = offset if self.first_lost is None else min(self.first_lost, offset)
 
     def _agree(self, data: Integers, entry: Integers, place: Integers, code: Integers) -> npt.NDArray[np.bool_]:
         """Which fields are those of their entries: a damaged offset may lead to the value of another entry.
@@ -330,8 +357,30 @@ class _Reader:
         maybe = packed.copy()
         for mask, wanted in self.prefixes[1:]:
             maybe |= start & mask == wanted
+        # A value of which a bit was flipped looks as good as any.
+        looked = np.flatnonzero(~broken & ~packed)
+        for at in looked[self._altered(new[looked])].tolist():
+            # Its name may be what was hit. If it is one of the file's that nobody wants, it was not.
+            name = (journal.value(int(new[at]) * 8, MOST_HASHED) or b"").partition(b"=")[0]
+            if name in (b"MESSAGE", *self.wanted) or name not in self._names():
+                self.code[new[at]] = _BROKEN
+                broken[at] = True
         for number in new[maybe & ~broken & ~message].tolist():
             self.code[number] = self._code_of(number * 8)
+
+    def _names(self) -> set[bytes]:
+        if self.names is None:
+            self.names = self.journal.names()
+        return self.names
+
+    def _altered(self, data: Integers) -> npt.NDArray[np.bool_]:
+        """Which DATA objects, by offset / 8, hold another value than was written."""
+        altered = np.zeros(len(data), bool) if self.hashed is False else self.journal.altered(data)
+        if self.hashed is None:
+            # No damage hits most values and leaves all else readable: it hit the key.
+            self.hashed = 2 * int(np.count_nonzero(altered)) <= len(altered)
+            altered &= self.hashed
+        return altered
 
     def _code_of(self, offset: int) -> int:
         journal = self.journal
@@ -530,6 +579,10 @@ class _Reader:
             tell("loss", what, f"pip install {package}, or export with journalctl -o export")
         tell("loss", "fields of entries cannot be read", _REMEDY, self.first_lost, self.lost_fields)
         tell("loss", "messages cannot be read", _REMEDY, self.first_lost, self.lost_messages)
+        what = "the file's id does not fit the hashes of its values: those with a flipped bit are not told"
+        tell("loss", what, _REMEDY, 24, int(self.hashed is False))
+        what = "entries are of another boot than their fields say: their streams are not trusted"
+        tell("loss", what, _REMEDY, self.first_lost, self.other_boots)
         tell("loss", "entries without a readable receive time", "", None, self.undated)
         what = "entries behind damage that the file's own lists do not name: their streams are not trusted"
         tell("loss", what, "", None, self.doubtful)

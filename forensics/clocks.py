@@ -113,7 +113,8 @@ def judge_columns(clocks: Integers, begins: Flags, ready: Flags, ends: Flags) ->
 
     A line that begins a process with an earlier clock than the line before it begins a new life, if the clock then goes
     on from there. If after a few such lines the old clock goes on, those few are foreign: a text can hold them. But
-    before the old life got ready there is no request whose text could hold them: another writer began.
+    before the old life got ready there is no request whose text could hold them, and a life gets ready once: if it has
+    not been by then, or something gets ready after them, another writer began.
 
     Whether the old writer is gone: a line of its would be ahead of the new clock by all of the old one, so the new
     clock would jump by as much and the new writer be silent for as long. Where no such jump comes before the new life
@@ -131,9 +132,10 @@ def judge_columns(clocks: Integers, begins: Flags, ready: Flags, ends: Flags) ->
             goes_on = np.flatnonzero(clocks[part] >= last)
             if len(goes_on) and goes_on[0] <= FEW:
                 head = int(goes_on[0])
-                shared = shared or not ready[life].any()
-                foreign.update(part[:head].tolist())
-                life = np.concatenate((life, part[head:]))
+                another = not ready[life].any() or ready[part[head:]].any()
+                shared = shared or bool(another)
+                foreign.update(() if another else part[:head].tolist())
+                life = np.concatenate((life, part if another else part[head:]))
                 continue
             if not ends[life].any() and _may_be_both(clocks[part], ready[part], last):
                 shared = True

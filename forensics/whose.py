@@ -139,6 +139,10 @@ class Writers:
                 return Owner(None, None, None, "made otherwise than its writer's lines")
             if only.load is not None and self.unnamed(group, line) and self._outgrown(only.load, line):
                 return Owner(only, None, None, "of a load that began before the log did it could be another's")
+            if only.load is not None and only.load.phase == "end":
+                again = only.load.closing is not None and only.load.closing.pattern is line.pattern
+                if again or not may_write(only, line.pattern):
+                    return Owner(only, None, None, "its writer's load is ending, and prints no such line any more")
             rule = "trusted process id" if line.stream.trusted else "only writer of its source"
             return self._inside(only, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, rule)
         if relayed and any(pid == key[1] and (program, pid) in group.shared for program, pid in group.parents):

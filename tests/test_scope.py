@@ -379,3 +379,37 @@ def test_a_process_does_not_begin_in_the_middle_of_its_own_clock(tmp_path: Path)
     assert lives(found) == [(1, "alpha.gguf", True, "exit")]
     suspect = "SELECT suspect FROM line WHERE suspect IS NOT NULL"
     assert rows(found, suspect) == [("a process does not begin in the middle of its own clock",)]
+
+
+RESTARTED = """\
+0.00.231.153 I srv  llama_server: initializing ...
+0.00.237.128 I srv    load_model: loading model '/m/{model}.gguf'
+"""
+AT_DEFAULT_VERBOSITY = """\
+0.03.387.475 I srv    load_model: initializing, n_slots = 4, n_ctx_slot = 32768, kv_unified = 'true'
+0.03.391.393 I srv  llama_server: model loaded
+0.03.825.830 I slot launch_slot_: id  3 | task 0 | processing task, is_child = 0
+"""
+WHOSE = "SELECT number, regexp_extract(text, '[0-9.]+') FROM line LEFT JOIN load USING (load_id) ORDER BY ordinal"
+
+
+def test_a_server_that_begins_where_another_was_killed_gives_nothing_to_it_though_its_clock_would_fit(
+    tmp_path: Path,
+) -> None:
+    # The first is gone after its second 2.8, without a word. What the other prints from second 3 on could be its.
+    died = RESTARTED.format(model="a") + "0.02.844.383 I load_tensors: offloaded 37/37 layers to GPU\n"
+    found = case(tmp_path, server=died + RESTARTED.format(model="b") + AT_DEFAULT_VERBOSITY)
+    owned = [(load, clock) for load, clock in rows(found, WHOSE) if clock >= "0.03"]
+    assert [load for load, _ in owned] == [None] * 3
+
+
+def test_what_begins_before_a_second_ready_line_is_another_server_and_no_forgery(
+    tmp_path: Path,
+) -> None:
+    # Which of the two serves the last request, nothing says.
+    first = RESTARTED.format(model="a") + "0.00.659.624 I srv  llama_server: model loaded\n"
+    request = "0.01.420.631 I slot launch_slot_: id  1 | task 3 | processing task, is_child = 0\n"
+    found = case(tmp_path, server=first + request + RESTARTED.format(model="b") + AT_DEFAULT_VERBOSITY)
+    assert [model for _, model, *_ in lives(found)] == ["a.gguf", "b.gguf"]
+    assert rows(found, "SELECT count(*) FROM line WHERE suspect IS NOT NULL") == [(0,)]
+    assert [load for load, clock in rows(found, WHOSE) if clock >= "0.03"] == [2, 2, None]

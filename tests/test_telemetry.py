@@ -11,6 +11,7 @@ from casing import MIB, Rows, case, rows
 
 from forensics.case import read_evidence
 from forensics.catalogue import load_catalogue
+from forensics.telemetry import Card, CardSample
 
 HOUR_US = 3_600_000_000
 MIDNIGHT_US = 1_795_996_800_000_000  # 2026-11-30
@@ -211,6 +212,28 @@ def test_the_only_card_that_a_process_holds_is_its_only_device_even_if_the_numbe
     assert rows(found, LAST) == [
         (1, "CUDA0", 2700.0, "process", "trusted process id; only card that this process holds", "inferred")
     ]
+
+
+def test_the_cards_that_a_process_holds_among_others_are_its_devices_in_their_order(tmp_path: Path) -> None:
+    first, *both = "GPU-00000000-0000-4000-8000-000000000001", OTHER, CARD  # in the order of their indexes
+    three = [("11:00:02", at, card, f"00000000:0{at + 1}:00.0", 5) for at, card in enumerate((first, *both))]
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0", "CUDA1")),
+        gpu=gpus(*three),
+        apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600), *every("11:00:02", "11:00:08", OTHER, 77, 2700)),
+    )
+    assert [(device, mib, by.partition("; ")[2]) for _, device, mib, _, by, _ in rows(found, LAST)] == [
+        ("CUDA0", 2700.0, "order of its devices and of the cards it holds"),
+        ("CUDA1", 1600.0, "order of its devices and of the cards it holds"),
+    ]
+
+
+def test_a_sample_stands_for_a_moment_that_is_no_more_than_two_seconds_away() -> None:
+    taken = [CardSample(at * 1_000_000, None, at, None, None, "", "", 0, 0) for at in (10, 13, 20)]
+    card = Card(CARD, 0, None, None, None, taken)
+    near = [card.near(int(at * 1_000_000)) for at in (7.9, 8, 11, 12, 15.1, 18, 22, 22.1)]
+    assert [one and one.used for one in near] == [None, 10, 10, 13, None, 20, 20, None]
 
 
 def test_cards_alone_are_read_less_what_they_held_before(tmp_path: Path) -> None:

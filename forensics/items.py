@@ -6,7 +6,7 @@ from .events import Kind
 from .line import Line
 from .lives import Context, Item, Load, Mark
 
-__all__ = ["add_item"]
+__all__ = ["add_item", "doubt"]
 
 
 def add_item(load: Load, line: Line) -> None:
@@ -53,13 +53,24 @@ def add_item(load: Load, line: Line) -> None:
         item.mark, item.why = Mark.CLAIMED, f"printed in the phase {load.phase}: shown, not counted"
     elif not load.may_be - {"begin"} <= line.pattern.believed_in:
         item.mark, item.why = Mark.CLAIMED, "lines that several could have written leave its phase open"
+        doubt(load, line, device)
     elif ("part" in load.unsure and "part" not in arguments) or (per == "context" and "context" in load.unsure):
         item.mark, item.why = Mark.CLAIMED, "lines that several could have written leave its part open"
+        doubt(load, line, device)
     elif per == "context" and context is None:
         item.mark, item.why = Mark.CLAIMED, "several contexts could have printed it"
     else:
         _combine(load, item)
     load.items.append(item)
+
+
+def doubt(load: Load, line: Line, device: str | None = None) -> None:
+    """Count none of the amounts any more that a line may have replaced: on its device, or on all."""
+    if line.pattern.effects["item"].get("combine") not in {"block", "last"}:
+        return
+    for item in load.items:
+        if item.mark is Mark.COUNTED and item.line.pattern is line.pattern and device in {None, item.device}:
+            item.mark, item.why = Mark.CLAIMED, "a later line that several could have written may replace it"
 
 
 def _has(load: Load, line: Line, device: str) -> bool:

@@ -75,7 +75,9 @@ class Writers:
                 return Owner(newest, None, Scope.INFERRED, "newest process of its stream; before any load")
             return None
         for one in lives:
-            goes_back = clock is not None and one.last_clock is not None and clock < one.last_clock
+            # The clock of a server whose lines are made otherwise is another one's.
+            alike = one.form in {None, form_of(line)}
+            goes_back = alike and clock is not None and one.last_clock is not None and clock < one.last_clock
             if one.parent is None and (one is newest or one.load is not None):
                 self._succeed(one, proven=goes_back and key not in group.shared)
         process = self._new_own(group, line)
@@ -139,6 +141,9 @@ class Writers:
                 return Owner(None, None, None, "made otherwise than its writer's lines")
             if only.load is not None and self.unnamed(group, line) and self._outgrown(only.load, line):
                 return Owner(only, None, None, "of a load that began before the log did it could be another's")
+            if form == "bare" and only.form == "prefix":
+                reason = "without the prefix that its writer's lines have"
+                return Owner(None, None, None, reason, suspect=reason)
             if only.load is not None and only.load.phase == "end":
                 again = only.load.closing is not None and only.load.closing.pattern is line.pattern
                 if again or not may_write(only, line.pattern):

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from .catalogue import PHASES, Pattern
 from .events import LoadReady
-from .lives import Group, Load, Mark, Process
+from .items import doubt
+from .lives import Group, Load, Process
 from .scan import Line
 
 __all__ = [
@@ -338,7 +339,5 @@ def blur(load: Load, line: Line, target: str | None) -> None:
         load.variables.pop(effects["set"]["name"], None)
     if "due" in effects:
         load.may_owe.add(effects["due"]["next"])
-    if effects.get("item", {}).get("combine") in {"block", "last"}:
-        for item in load.items:
-            if item.mark is Mark.COUNTED and item.line.pattern is line.pattern:
-                item.mark, item.why = Mark.CLAIMED, "a later line that several could have written may replace it"
+    if "item" in effects:
+        doubt(load, line)

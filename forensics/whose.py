@@ -130,6 +130,10 @@ class Writers:
             lives = [one for one in lives if one.parent is None or self._forms(one.parent) in {None, form}]
         if not lives and not relayed:
             lives = [self._new_own(group, line)]
+        if line.pattern.role == "anyone":
+            had = [one for one in group.processes if (one.program, one.pid) == key and one.tag is None]
+            if relayed or len(had) > 1:
+                return Owner(None, None, None, "nothing of it tells which server wrote it")
         if len(lives) == 1 and not relayed and key not in group.shared:
             only = lives[0]
             if (

@@ -413,3 +413,11 @@ def test_what_begins_before_a_second_ready_line_is_another_server_and_no_forgery
     assert [model for _, model, *_ in lives(found)] == ["a.gguf", "b.gguf"]
     assert rows(found, "SELECT count(*) FROM line WHERE suspect IS NOT NULL") == [(0,)]
     assert [load for load, clock in rows(found, WHOSE) if clock >= "0.03"] == [2, 2, None]
+
+
+def test_a_line_that_tells_nothing_of_its_writer_is_owned_only_where_one_server_writes(tmp_path: Path) -> None:
+    begin = "srv    load_model: loading model '/m/{}.gguf'\n"
+    table = '{"type":"fit_memory_breakdown","data":{"unit":"MiB","rows":[]}}\n'
+    owner = "SELECT number FROM line LEFT JOIN load USING (load_id) WHERE pattern = 'breakdown_json'"
+    assert rows(case(tmp_path, one=begin.format("a") + table), owner) == [(1,)]
+    assert rows(case(tmp_path, two=begin.format("a") + begin.format("b") + table), owner) == [(None,)]

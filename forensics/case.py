@@ -13,9 +13,10 @@ import pyarrow as pa
 from . import __version__
 from .catalogue import Catalogue
 from .errors import FaultError
+from .events import LoadReady
 from .invariants import measurement_breaks, ownership_breaks
 from .line import between_us
-from .lives import content_id
+from .lives import Load, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
 from .records import (
     Block,
@@ -315,6 +316,13 @@ def _capture_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence) 
                 rows[table].append(row)
 
 
+def _clocked(load: Load) -> int | None:
+    """How long it loaded by its writer's own clock, where the log has both ends: what else it served by is later."""
+    if load.implied or load.ready is None or load.ready.pattern.event is not LoadReady:
+        return None
+    return between_us(load.begun, load.ready)
+
+
 def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roots: dict[str, str]) -> None:
     loads = sorted(evidence.ownership.loads, key=lambda one: (one.begun.time_us or 0, one.begun.order))
     numbers = {id(load): number for number, load in enumerate(loads, 1)}
@@ -352,7 +360,7 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                     "label": load.label or load.names.get("name"),
                     "begun_us": load.begun.time_us,
                     "ready_us": load.ready.time_us if load.ready else None,
-                    "clocked_us": None if load.implied or load.ready is None else between_us(load.begun, load.ready),
+                    "clocked_us": _clocked(load),
                     "closing_us": load.closing.time_us if load.closing else None,
                     "ended_us": load.ended.time_us if load.ended else None,
                     "end_reason": load.end_reason,

@@ -297,7 +297,7 @@ class _Machine:
                 line=line,
                 process=owner.process,
                 load=load,
-                part=line.pattern.effects.get("item", {}).get("part", load.part) if load else None,
+                part=load.part if load else None,
                 phase=load.phase if load else None,
                 scope=owner.scope,
                 rule=owner.rule,

@@ -259,7 +259,8 @@ def judged(woven: Sequence[Woven], envelope: str, same_pids: bool = False) -> Ve
             verdict.wrong.append(f"{what} is load {truth.load} of its log, given to {loads} of {whose}")
             continue
         verdict.same += truth.load is not None
-        if id(line) in counted and (not truth.counted or truth.part != owned.part):
+        fixed = "part" in line.pattern.effects.get("item", {})
+        if id(line) in counted and (not truth.counted or (truth.part != owned.part and not fixed)):
             verdict.miscounted.append(f"{what} counts as {owned.part}; it is {truth.part}, counted: {truth.counted}")
     return verdict
 

@@ -49,7 +49,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "process": frozenset({"pid"}),
     "load": frozenset({"once", "label", "key", "child", "parallel"}),
     "implies_load": frozenset({"phase", "again_s", "first"}),
-    "spawn": frozenset({"key", "label", "retry"}),
+    "spawn": frozenset({"key", "label"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
     "phase": frozenset({"to", "from", "map", "after", "shown"}),
     "part": frozenset({"to", "from", "map"}),
@@ -63,7 +63,6 @@ EFFECTS: dict[str, frozenset[str]] = {
     "claims": frozenset({"due", "keeps"}),
     "parent_ready": frozenset({"key", "label"}),
     "live_count": frozenset({"from"}),
-    "one_per_label": frozenset({"label"}),
 }
 """The closed list of effects with the arguments each may have. Resist adding: TOML must not become a language."""
 
@@ -583,6 +582,7 @@ PATTERN_KEYS = frozenset(
     "name event since until contains regex unit const keys record effect possible_in believed_in unprefixed pasted "
     "sample never role bulk note places sum".split()
 )
+ROLES = frozenset({"child", "parent", "anyone"})
 ALLOCATING = frozenset({"item"})
 
 
@@ -692,7 +692,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         pasted=bool(raw.get("pasted", False)),
         since=raw.get("since"),
         until=raw.get("until"),
-        role=raw.get("role", "child"),
+        role=_role(where, raw),
         samples=samples,
         nevers=tuple(one["line"] for one in raw.get("never", ())),
         where=where,
@@ -724,6 +724,13 @@ def _sums(
 
 def _has_default(event: type[Event], name: str) -> bool:
     return hasattr(event, name)
+
+
+def _role(where: str, raw: Mapping[str, Any]) -> str:
+    role = raw.get("role", "child")
+    if role not in ROLES:
+        raise CatalogueError(f"{where}: the role cannot be {role!r}; known: {', '.join(sorted(ROLES))}")
+    return str(role)
 
 
 def _effect(where: str, name: str, value: Any) -> Mapping[str, Any]:

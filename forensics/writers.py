@@ -84,7 +84,7 @@ def twins(lines: Iterable[Line]) -> bool:
 
     A restart announces itself anew and then says everything once, with a clock that begins again. Where a writer
     announces itself twice before it loads, goes on with a later clock, serves before its new start got ready or after
-    it ended, or gets ready twice, another process is there.
+    it ended, gets ready twice, or wakes although it does not sleep, another process is there.
 
     Args:
         lines: Lines that carry the same tag, or none, of one program and one trusted process id.
@@ -92,7 +92,7 @@ def twins(lines: Iterable[Line]) -> bool:
     said: set[str] = set()
     ready: set[str] = set()
     lives = loads = 0
-    ended = False
+    ended = asleep = False
     last: int | None = None
     for line in lines:
         pattern, clock = line.pattern, line.clock_us
@@ -102,7 +102,7 @@ def twins(lines: Iterable[Line]) -> bool:
             forward = clock is not None and last is not None and clock >= last
             if lives and not ready and ("process" in effects) and (forward or not loads):
                 return True
-            lives, loads, said, ready, ended = lives + 1, 0, {name}, set(), False
+            lives, loads, said, ready, ended, asleep = lives + 1, 0, {name}, set(), False, False
         elif begins:
             said.add(name)
         if "load" in effects and not begins:
@@ -115,6 +115,9 @@ def twins(lines: Iterable[Line]) -> bool:
             ready.add(name)
         elif lives > 1 and (ended or not ready) and _serves(pattern):
             return True
+        if pattern.possible_in == {"asleep"} and not asleep and lives > 1:
+            return True
+        asleep = effects.get("phase", {}).get("to") == "asleep" or (asleep and pattern.possible_in != {"asleep"})
         ended = ended or effects.get("end", {}).get("by") == "self"
         last = clock if clock is not None else last
     return False

@@ -421,3 +421,12 @@ def test_a_line_that_tells_nothing_of_its_writer_is_owned_only_where_one_server_
     owner = "SELECT number FROM line LEFT JOIN load USING (load_id) WHERE pattern = 'breakdown_json'"
     assert rows(case(tmp_path, one=begin.format("a") + table), owner) == [(1,)]
     assert rows(case(tmp_path, two=begin.format("a") + begin.format("b") + table), owner) == [(None,)]
+
+
+def test_a_server_that_wakes_beside_another_is_not_taken_for_it(tmp_path: Path) -> None:
+    # One that fell asleep, one that began and served meanwhile: neither says who of them prints under their one name.
+    sleeps = "0.06.465.821 I srv  handle_sleep: server is entering sleeping state\n"
+    wakes = "0.10.660.060 I srv  handle_sleep: server is exiting sleeping state\n"
+    found = case(tmp_path, server=BEGIN + ALPHA + sleeps + BEGIN + BETA + wakes)
+    assert [load for load, clock in rows(found, WHOSE) if clock == "0.10.660.060"] == [1]
+    assert [model for _, model, *_ in lives(found)] == ["alpha.gguf", "beta.gguf"]

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "HELD_BACK_US",
     "Judged",
     "Tick",
     "elapsed_us",

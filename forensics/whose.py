@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .catalogue import Program
-from .clocks import HELD_BACK_US
 from .effects import close
 from .line import Line
 from .lives import Group, Load, Process, Scope
@@ -180,14 +179,6 @@ class Writers:
             if only.parent and only.load and self._outgrown(only.load, line):
                 reason = "a child that began before the log did could have written it too"
                 return Owner(None, None, Scope.AMBIGUOUS, reason, (only.load,))
-            if (
-                line.clock_us is not None
-                and only.last_clock is not None
-                and line.clock_us < only.last_clock - HELD_BACK_US
-            ):
-                return Owner(
-                    None, None, None, "the clock of the only one in a phase to write it is ahead of the line's"
-                )
             rule = "only child that can have written it" if only.parent else "only process that can have written it"
             return Owner(only, only.load, Scope.INFERRED, rule)
         if fitting:

@@ -110,6 +110,8 @@ class Load:
     variables: dict[str, list[Any]] = field(default_factory=dict)
     announcers: set[tuple[str | None, str]] = field(default_factory=set)
     """Who said what to announce it: each says each once."""
+    announcements: list[str] = field(default_factory=list)
+    """Texts of its supervisor's lines that announce it, and what they name."""
     due: set[str] = field(default_factory=set)
     may_owe: set[str] = field(default_factory=set)
     owed: set[str] = field(default_factory=set)

@@ -9,7 +9,7 @@ from .catalogue import Program
 from .effects import close
 from .line import Line
 from .lives import Group, Load, Process, Scope
-from .writers import form_of, key_of, may_write, writers_of
+from .writers import form_of, key_of, may_load, may_write, writers_of
 
 __all__ = ["Owner", "Writers", "identity"]
 
@@ -215,10 +215,13 @@ class Writers:
             for one in lives
             if one.load is not None and one.load.open and one.load.announced_by_parent and "begin" in one.load.may_be
         ]
+        model = getattr(line.matched.event, "model", None)
+        if not self.by_child(group, line):
+            # Servers of their own write among the children: what loads a file that nobody announced is one of them.
+            announced = [one for one in announced if one.load and may_load(one.load.announcements, model)]
         waking = [one for one in lives if one.wakes or (one.load and (one.load.asleep or "asleep" in one.load.may_be))]
         beginning = [one for one in lives if one.load is None and not one.routes]
         able = [*announced, *waking, *beginning]
-        model = getattr(line.matched.event, "model", None)
         named = [one for one in announced if model and one.load and model in {one.load.label, one.load.model}]
         named = named if self.by_child(group, line) else []
         if len(able) == 1:

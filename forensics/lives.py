@@ -257,6 +257,8 @@ class Group:
     """Starts that the process with a tag may belong to, while there are several."""
     restarted: set[tuple[str, int | None, str | None]] = field(default_factory=set)
     """Writers, with their tag, whose clock goes back without a line that begins a process."""
+    others: set[tuple[str, int | None]] = field(default_factory=set)
+    """Writers without a tag under whose name lines are made otherwise than theirs: somebody else is there."""
     shared: set[tuple[str, int | None]] = field(default_factory=set)
     """Writers (program, trusted pid) whose lines show that several processes write as one."""
     parts: list[Rowset] = field(default_factory=list)

@@ -132,7 +132,7 @@ class Writers:
             lives = [self._new_own(group, line)]
         if line.pattern.role == "anyone":
             had = [one for one in group.processes if (one.program, one.pid) == key and one.tag is None]
-            if relayed or len(had) > 1:
+            if relayed or len(had) > 1 or key in group.others:
                 return Owner(None, None, None, "nothing of it tells which server wrote it")
         if len(lives) == 1 and not relayed and key not in group.shared:
             only = lives[0]
@@ -142,6 +142,8 @@ class Writers:
                 and only.load is not None
                 and only.load.open
             ):
+                group.changes += key not in group.others
+                group.others.add(key)
                 return Owner(None, None, None, "made otherwise than its writer's lines")
             if only.load is not None and self.unnamed(group, line) and self._outgrown(only.load, line):
                 return Owner(only, None, None, "of a load that began before the log did it could be another's")

@@ -421,6 +421,10 @@ def test_a_line_that_tells_nothing_of_its_writer_is_owned_only_where_one_server_
     owner = "SELECT number FROM line LEFT JOIN load USING (load_id) WHERE pattern = 'breakdown_json'"
     assert rows(case(tmp_path, one=begin.format("a") + table), owner) == [(1,)]
     assert rows(case(tmp_path, two=begin.format("a") + begin.format("b") + table), owner) == [(None,)]
+    other = (
+        '{"type":"log","time":3671,"level":"info","msg":"cmn  common_init_: fitting params to device memory ...\\n"}\n'
+    )
+    assert rows(case(tmp_path, three=begin.format("a") + other + table), owner) == [(None,)]
 
 
 def test_a_server_that_wakes_beside_another_is_not_taken_for_it(tmp_path: Path) -> None:

@@ -401,6 +401,20 @@ class BlocksMeasured(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckReported(Event):
+    """What a probe or script says of one thing that it checked of a server, in its own words."""
+
+    table: ClassVar[str] = "check_reported"
+    probe: Annotated[str | None, "Probe or script, if it says."] = None
+    model: Annotated[str | None, "Model that it names."] = None
+    check: Annotated[str | None, "What was checked, if the line says."] = None
+    result: Annotated[str | None, "Result as printed."] = None
+    amount: Annotated[float | None, "What it measured."] = None
+    unit: Annotated[str | None, "Of what that is a number."] = None
+    reason: Annotated[str | None, "Why, in its words."] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CardAtTurn(Event):
     """What was used on a card when a turn of a load test was over."""
 
@@ -539,6 +553,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     RequestServed,
     TurnMeasured,
     BlocksMeasured,
+    CheckReported,
     CardAtTurn,
     EngineMeasured,
     SchedulerDecided,

@@ -327,6 +327,24 @@ def test_a_load_over_two_cards_does_not_escape_a_signature(tmp_path: Path) -> No
     assert "cliff_2a" in {entry["class"] for entry in one["candidates"]}
 
 
+def test_a_failure_is_of_the_build_that_it_was_seen_in(tmp_path: Path) -> None:
+    # neither the page nor the run names a version of the engine; the pin of the run is one of patches
+    error = REFUSED.replace("9866.00", "50.00") + ILLEGAL.strip().splitlines()[-1]
+    log = (
+        journal(100, -1, "build_info: b11434-a17c3fd38")
+        + load(100, 0, "m", failing=61000, error=error)
+        + journal(200, 99, "build_info: b11500-0c1d2e3f4")
+        + load(200, 100, "n", served=(61000,))
+    )
+    answer = ask(tmp_path, log)
+    (one,) = answer.document["failures"]
+    assert (one["number"], one["version"]) == (1, "11434")
+    assert ("build", "llama.cpp 11434") in [row for section in answer.sections for row in section.rows]
+    assert ("version", "11434", ["11500"]) in [
+        (entry["name"], entry["failed"], entry["served"]) for entry in answer.document["separating"]
+    ]
+
+
 def test_an_orderly_end_that_its_server_complains_of_is_no_failure(tmp_path: Path) -> None:
     log = journal(
         100,

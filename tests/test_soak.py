@@ -196,7 +196,8 @@ def test_a_pass_is_said_to_be_no_validation_of_patches(tmp_path: Path) -> None:
 
 def bench(code: float, prompts: str = "CODE (prompt=86 chars, max_tokens=800)") -> str:
     """What a benchmark prints of one class of prompts."""
-    return f"========== {prompts} ==========\n  decode_TPS     mean= {code:.2f}   std=  1.00   CV= 1.0%   min=1.00   max=2.00\n"
+    mean = f"  decode_TPS     mean= {code:.2f}   std=  1.00   CV= 1.0%   min=1.00   max=2.00"
+    return f"========== {prompts} ==========\n{mean}\n"
 
 
 def compared(folder: Path, files: dict[str, str]) -> list[tuple[Any, ...]]:
@@ -225,8 +226,8 @@ def test_a_benchmark_that_ranks_two_the_other_way_than_the_test_does_is_told(tmp
     ask = case(tmp_path, {})
     answer = soak(ask)
     assert answer.about[1] == (
-        "dflash against plain: +37 % in CODE by the benchmark, −47 % over the turns: the benchmark ranks them the other "
-        "way. Choose by the work that is to be done."
+        "dflash against plain: +37 % in CODE by the benchmark, −47 % over the turns: the benchmark ranks them the "
+        "other way. Choose by the work that is to be done."
     )
     assert {one["verdict"] for run in answer.document["runs"] for one in run["verdicts"]} == {"PASS"}
     assert set(answer.document["benches"][0]["evidence"]) <= set(answer.cited)

@@ -376,7 +376,7 @@ class TurnMeasured(Event):
     """One turn of a load test, as its client saw it."""
 
     table: ClassVar[str] = "turn_measured"
-    session: Annotated[int, "Session, from 1."]
+    session: Annotated[int | None, "Session, from 1, if the line says."] = None
     turn: Annotated[int, "Turn in the session, from 1."]
     elapsed_s: Annotated[float, "Time of the whole turn."]
     used_bytes: Annotated[int, "Used on all cards when the turn was over."]

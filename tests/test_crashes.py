@@ -345,6 +345,27 @@ def test_a_failure_is_of_the_build_that_it_was_seen_in(tmp_path: Path) -> None:
     ]
 
 
+def test_a_buffer_that_a_collective_did_not_get_is_the_root_of_what_follows(tmp_path: Path) -> None:
+    log = journal(
+        100,
+        0,
+        "(APIServer pid=100) INFO 09-18 08:00:00 [api_utils.py:273] non-default args: {'model': '/m/q'}",
+        "(EngineCore pid=9) INFO 09-18 08:00:09 [core.py:112] Initializing a V1 LLM engine (v0.25.1) with config: "
+        "model='/m/q'",
+        "box:11:90 [1] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'",
+        "box:11:90 [1] include/alloc.h:185 NCCL WARN Failed to CUDA calloc 6291456 bytes",
+        "box:11:90 [1] proxy.cc:1143 NCCL WARN Socket recv failed while polling for opId=0x55a51966cc80",
+        "(Worker_TP1 pid=11) ERROR 09-18 08:00:20 [multiproc_executor.py:487] RuntimeError: NCCL error: unhandled cuda "
+        "error (run with NCCL_DEBUG=INFO for details)",
+    )
+    (one,) = ask(tmp_path, log).document["failures"]
+    assert (one["error_class"], one["message"]) == ("out_of_memory", "Cuda failure 'out of memory'")
+    assert [entry["message"] for entry in one["followed"]] == [
+        "Failed to CUDA calloc",
+        "NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+    ]
+
+
 def test_an_orderly_end_that_its_server_complains_of_is_no_failure(tmp_path: Path) -> None:
     log = journal(
         100,

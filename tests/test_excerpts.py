@@ -202,3 +202,19 @@ def test_a_sleep_behind_an_allocation_is_nobodys_where_no_line_says_that_the_loa
     ]
     ready = ASLEEP.replace("INFO 04-23 10:08:37", "INFO:     Application startup complete.\nINFO 04-23 10:08:37")
     assert owners(case(tmp_path, server=ready), "buffer_released") == [(1, "inferred", None)]
+
+
+FITTED = (
+    "0.00.196.882 I main: printing estimated memory in MiB to stdout (device, model, context, compute) ...\n"
+    "CUDA0 6742 4741 2259 \n"
+    "host 1280 0 154 \n"
+)
+
+
+def test_the_rows_of_a_fit_are_forecasts_and_show_no_load(tmp_path: Path) -> None:
+    found = case(tmp_path, server=FITTED)
+    assert rows(found, "SELECT what, device, size_bytes // 1048576 FROM memory_estimated ORDER BY ordinal") == [
+        ("fit projection", "CUDA0", 13742),
+        ("fit projection", "host", 1434),
+    ]
+    assert (lives(found), items(found)) == ([], [])

@@ -42,6 +42,11 @@ def run(folder: Path, text: str) -> dict[str, Any]:
     return dict(found)
 
 
+def run_of(folder: Path, files: dict[str, str]) -> dict[str, Any]:
+    (found,) = soak(case(folder, files)).document["runs"]
+    return dict(found)
+
+
 def verdicts(found: dict[str, Any]) -> dict[str, str]:
     return {one["rules"]: one["verdict"] for one in found["verdicts"]}
 
@@ -255,6 +260,35 @@ def test_a_benchmark_is_of_the_one_test_in_its_folder_or_of_none(tmp_path: Path)
     two = {"turn-log.csv": log(good(1, 10.0)), "other.csv": log(good(2, 20.0)), "bench.txt": bench(80.0)}
     assert compared(tmp_path, two) == []
     assert compared(tmp_path, {"x/bench.txt": bench(90.0), "x/turn-log.csv": log(good(3, 30.0))}) == []
+
+
+def printed_turns(*sessions: int) -> str:
+    """What the script prints of sessions of two turns that end with so much in use."""
+    return "[soak] mode=continuous sessions=5 turns=2 max_growth=200MiB timeout=1800s\n" + "".join(
+        f"[soak] session {number}/5\n"
+        + "".join(
+            f"[soak]   turn {turn}/2: status=200 wall=5210ms ttft=830ms decode_tps=81.200 vram={used}MiB\n"
+            for turn in (1, 2)
+        )
+        for number, used in enumerate(sessions, 1)
+    )
+
+
+def test_turns_that_the_script_printed_are_of_the_session_before_them(tmp_path: Path) -> None:
+    found = run_of(tmp_path, {"screen.txt": printed_turns(47000, 47000, 47240)})
+    assert (found["sessions"], found["turns"], found["growth_mib"], found["retention"]) == (3, 6, 240, 1.0)
+    assert verdicts(found) == {"code": "FAIL", "help text": "FAIL", "published rows": "WARN"}
+
+
+def test_a_run_that_was_logged_and_printed_is_one(tmp_path: Path) -> None:
+    files = {"turn-log.csv": log(good(47000), good(47240), turns=2), "screen.txt": printed_turns(47000, 47240)}
+    assert run_of(tmp_path, files)["run"].endswith("turn-log.csv")
+    assert len(soak(case(tmp_path, {"screen.txt": printed_turns(47000, 47300)})).document["runs"]) == 2
+
+
+def test_a_turn_behind_no_session_is_of_no_run(tmp_path: Path) -> None:
+    turn = printed_turns(47000).splitlines()[2] + "\n"
+    assert soak(case(tmp_path, {"screen.txt": turn})).code == 3
 
 
 def test_a_row_that_is_torn_is_counted_and_left_out(tmp_path: Path) -> None:

@@ -25,8 +25,6 @@ __all__ = ["is_leftover", "leftovers", "write_case"]
 
 MEMORY = "160MB"
 """What DuckDB may hold while it writes a case; the rest it puts beside the file."""
-ANSWERING_MEMORY = "256MB"
-"""What it may hold while it works out what the case keeps of questions."""
 ENDINGS = ("", ".wal", ".tmp")
 """What it puts there: the file itself, its log, a folder of what has no room in memory."""
 
@@ -53,7 +51,7 @@ def write_case(path: Path, evidence: Evidence) -> None:
                 store(evidence, connection, empty=True)
             evidence.let_go()
             with duckdb.connect(new) as connection:  # which holds nothing of what was written
-                connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{ANSWERING_MEMORY}'")
+                connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{MEMORY}'")
                 connection.execute("BEGIN")
                 fill_stored(connection, questions)
                 connection.execute("INSERT INTO about VALUES ('questions', ?)", [questions_digest(questions)])

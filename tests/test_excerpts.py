@@ -218,3 +218,20 @@ def test_the_rows_of_a_fit_are_forecasts_and_show_no_load(tmp_path: Path) -> Non
         ("fit projection", "host", 1434),
     ]
     assert (lives(found), items(found)) == ([], [])
+
+
+def test_a_plan_behind_the_allocations_of_a_load_is_the_next_loads(tmp_path: Path) -> None:
+    # Ollama plans before its runner allocates; what was loaded before the log begins has allocated already.
+    stamp = "Nov 19 10:00:{:02} host ollama[1002]: {}\n"
+    cache = stamp.format(23, "llama_kv_cache_init:      CUDA0 KV buffer size =   672.00 MiB")
+    plan = stamp.format(
+        59,
+        'time=2024-11-19T10:00:59.083-06:00 level=INFO source=memory.go:343 msg="offload to cuda" '
+        'layers.requested=-1 layers.model=101 layers.offload=96 layers.split=16,27,27,26 memory.available="[15.0 GiB]" '
+        'memory.required.full="53.1 GiB" memory.required.partial="50.2 GiB"',
+    )
+    found = case(tmp_path, server=cache + plan)
+    assert rows(found, "SELECT number, engine, end_reason FROM load ORDER BY number") == [
+        (1, "llama.cpp", "unknown"),
+        (2, "ollama", "log_ends"),
+    ]

@@ -140,9 +140,16 @@ def test_each_command_that_takes_the_option_is_asked() -> None:
     assert {words[0] for words in ASKED.values()} == takes_evidence()
 
 
+@pytest.fixture(autouse=True)
+def _short_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers name inputs as they were given, and fold what is too long for a screen."""
+    monkeypatch.chdir(FIXTURES.parent)
+
+
 def printed(words: Sequence[object], *more: str) -> str:
     """What a command prints on a console so wide that nothing is folded."""
-    done = CliRunner().invoke(app, [*map(str, words), "--quiet", *more], env={"COLUMNS": "4000"})
+    given = [str(word).removeprefix(f"{FIXTURES.parent}/") for word in words]
+    done = CliRunner().invoke(app, [*given, "--quiet", *more], env={"COLUMNS": "4000"})
     assert done.exit_code in {0, 3}, done.stderr
     return done.stdout
 

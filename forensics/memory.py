@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ def give_back() -> None:
 
     Other C libraries have no such call, and need none.
     """
+    gc.collect()  # what was walked through refers to itself: processes to their loads, these to them
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

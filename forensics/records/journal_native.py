@@ -154,6 +154,10 @@ def _raw_id(value: str) -> bytes:
         return b""
 
 
+def _sizes(parts: list[memoryview | bytes]) -> Integers:
+    return np.array([len(part) for part in parts], np.int64)
+
+
 def _by_record(by_row: dict[int, _T], row: Integers) -> dict[int, _T]:
     """What entries have, by the records made of them."""
     if not by_row:
@@ -491,6 +495,9 @@ class _Reader:
         cited = np.where(own, begin, np.where(again, place, entry))
         whole = journal.u64[(entry >> 3) + 1].astype(np.int64)
         extent = np.where(own, length, np.where(again, journal.step, whole))
+        if not packed.any():
+            yield from self._views(of, begin, length, row, cited, extent)
+            return
         taken: list[int] = []
         parts: list[memoryview | bytes] = []
         size = 0
@@ -511,19 +518,47 @@ class _Reader:
             size += len(part)
             if size >= self.options.block_bytes:
                 chosen = np.array(taken, np.int64)
-                yield self._block(of, parts, row[chosen], cited[chosen], extent[chosen])
+                yield self._block(of, parts, _sizes(parts), row[chosen], cited[chosen], extent[chosen])
                 taken, parts, size = [], [], 0
-                if self.made + journal.unpacked.made > self.most:
-                    self.unread += len(np.unique(row[number + 1 :]))
+                if self._is_too_much(row[number + 1 :]):
                     return
         if parts:
             chosen = np.array(taken, np.int64)
-            yield self._block(of, parts, row[chosen], cited[chosen], extent[chosen])
+            yield self._block(of, parts, _sizes(parts), row[chosen], cited[chosen], extent[chosen])
+
+    def _views(
+        self, of: _Entries, begin: Integers, length: Integers, row: Integers, cited: Integers, extent: Integers
+    ) -> Iterator[Block]:
+        """The same where all messages stand in the file as they are."""
+        buffer, until = self.journal.buffer, np.cumsum(length)
+        first = 0
+        while first < len(row):
+            full = (int(until[first - 1]) if first else 0) + self.options.block_bytes
+            last = min(int(np.searchsorted(until, full)) + 1, len(row))
+            some = slice(first, last)
+            pairs = zip(begin[some].tolist(), (begin + length)[some].tolist(), strict=True)
+            parts: list[memoryview | bytes] = [buffer[at:end] for at, end in pairs]
+            yield self._block(of, parts, length[some], row[some], cited[some], extent[some])
+            if last < len(row) and self._is_too_much(row[last:]):
+                return
+            first = last
+
+    def _is_too_much(self, left: Integers) -> bool:
+        """Whether reading stops here, for what the file has become: entries that are left are counted then."""
+        if self.made + self.journal.unpacked.made <= self.most:
+            return False
+        self.unread += len(np.unique(left))
+        return True
 
     def _block(
-        self, of: _Entries, parts: list[memoryview | bytes], row: Integers, cited: Integers, extent: Integers
+        self,
+        of: _Entries,
+        parts: list[memoryview | bytes],
+        sizes: Integers,
+        row: Integers,
+        cited: Integers,
+        extent: Integers,
     ) -> Block:
-        sizes = np.array([len(part) for part in parts], np.int64)
         words = self.journal.u64
         data = b"\n".join((*parts, b""))
         self.made += len(data)

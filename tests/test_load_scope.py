@@ -47,6 +47,9 @@ JUSTIFIED: dict[tuple[str, str], str] = {
         "a supervisor's lines and access lines name no load; the time that it prints is of the load that it "
         "began last, and a line that a load owns keeps that owner."
     ),
+    ("soak_turns", "printed beside logged"): (
+        "A client's turn is of no load; what it printed of a turn and what it logged of it are one, by all their figures."
+    ),
     ("speculation", "pieces + line beside before"): ("The line before a listed argument is the name of that argument."),
     ("swap_askers", "swap_runs + load beside requests"): (
         "a supervisor's lines and access lines name no load; a request that was being served when a load "

@@ -48,7 +48,7 @@ JUSTIFIED: dict[tuple[str, str], str] = {
         "began last, and a line that a load owns keeps that owner."
     ),
     ("soak_turns", "printed beside logged"): (
-        "A client's turn is of no load; what it printed of a turn and what it logged of it are one, by all their figures."
+        "A client's turn is of no load; what it printed and what it logged of a turn are one, by all their figures."
     ),
     ("speculation", "pieces + line beside before"): ("The line before a listed argument is the name of that argument."),
     ("swap_askers", "swap_runs + load beside requests"): (

@@ -268,16 +268,39 @@ class Test:
     seconds: float
     lines: dict[str, set[int]]
     """By module, those that it takes."""
+    asked: int = 0
     kills: int = 0
+
+
+def most_telling(tests: dict[str, Test], names: list[str], budget_s: float) -> list[str]:
+    """Tests in order of their cost for each mutant that they can be expected to kill, as far as the time reaches."""
+    by_file: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for name, test in tests.items():
+        file = by_file[name.partition("::")[0]]
+        file[0] += test.asked
+        file[1] += test.kills
+
+    def cost(name: str) -> float:
+        asked, kills = by_file[name.partition("::")[0]]
+        others = (kills + 1) / (asked + 2)
+        return tests[name].seconds * (tests[name].asked + 3) / (tests[name].kills + 3 * others)
+
+    chosen: list[str] = []
+    spent = 0.0
+    for name in sorted(names, key=cost):
+        spent += tests[name].seconds
+        if spent <= budget_s or not chosen:
+            chosen.append(name)
+    return chosen
 
 
 class Forks:
     """In the place of pytest's loop: a fork to see what each test takes, then one for each mutant."""
 
     def __init__(
-        self, asked: list[Mutant], reach: Path, done: Callable[[Mutant, str, float], None], longest_s: float
+        self, asked: list[Mutant], reach: Path, done: Callable[[Mutant, str, float], None], budget_s: float
     ) -> None:
-        self.asked, self.reach, self.done, self.longest_s = asked, reach, done, longest_s
+        self.asked, self.reach, self.done, self.budget_s = asked, reach, done, budget_s
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -286,15 +309,16 @@ class Forks:
         for one in self.asked:
             begun = time.monotonic()
             taking = [
-                name
-                for name, test in tests.items()
-                if test.lines.get(one.module, set()) & set(one.taken_by) and test.seconds <= self.longest_s
+                name for name, test in tests.items() if not test.lines.get(one.module, set()).isdisjoint(one.taken_by)
             ]
-            # A kill in the module before is worth a second; the rest by cost.
-            taking.sort(key=lambda name: tests[name].seconds / (1 + tests[name].kills))
+            taking = most_telling(tests, taking, self.budget_s)
             killer = self.killer(one, [items[name] for name in taking], tests) if taking else None
-            if killer in tests:
-                tests[killer].kills += 1
+            last = (killer or "").removeprefix("too long: ")
+            for name in taking:
+                tests[name].asked += 1
+                if name == last:
+                    tests[name].kills += 1
+                    break
             self.done(one, killer or ("survived" if taking else "survived, no test takes it"), time.monotonic() - begun)
         return True
 
@@ -417,8 +441,10 @@ def survives(one: Mutant, most_s: float) -> bool:
 
 def anew(one: Mutant) -> int:
     """Run the tests of a module with one change in it; only what others made has been imported before."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "forensics"]:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "none")
+        if name != "__main__" and (name.partition(".")[0] == "forensics" or file.parent == TOP / "tests"):
+            del sys.modules[name]
     _, tree = mutant(one.module, one.number, one.what)
     sys.meta_path.insert(0, Instead(f"forensics.{one.module}", path_of(one.module), tree))
     return int(pytest.main([*PYTEST, "-x", *(str(TOP / "tests" / name) for name in TESTS[one.module])]))
@@ -452,7 +478,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--again", type=Path, help="instead of a sample: the survivors in a file of statistics")
     parser.add_argument("--most", type=int, default=600, help="seconds for a mutant that is imported anew")
-    parser.add_argument("--longest", type=float, default=1000, help="leave out tests that take more seconds")
+    parser.add_argument("--budget", type=float, default=1000, help="leave out the dearest tests beyond so many seconds")
     parser.add_argument("--reach", type=Path, default=Path("mutation-reach.json"), help="keeps what each test takes")
     parser.add_argument("--statistics", type=Path, help="a file to append a row to for each mutant")
     asked = parser.parse_args()
@@ -474,13 +500,13 @@ def main() -> int:
                 file.write(json.dumps(row) + "\n")
 
     importlib.import_module("forensics.case")  # and with it the libraries, once for all children
+    forks = Forks([one for one in chosen if one.inside], asked.reach, done, asked.budget)
+    files = dict.fromkeys((*OWNERSHIP, *ACCOUNTING))
+    pytest.main([*PYTEST, *(str(TOP / "tests" / name) for name in files)], plugins=[forks])
     for one in chosen:
         if not one.inside:
             begun = time.monotonic()
             done(one, "survived" if survives(one, asked.most) else "an import anew", time.monotonic() - begun)
-    forks = Forks([one for one in chosen if one.inside], asked.reach, done, asked.longest)
-    files = dict.fromkeys((*OWNERSHIP, *ACCOUNTING))
-    pytest.main([*PYTEST, *(str(TOP / "tests" / name) for name in files)], plugins=[forks])
     for module in TESTS:
         if tried := ends[module, "killed"] + ends[module, "survived"]:
             print(f"{module:<12} {ends[module, 'killed']:>4} of {tried}", file=screen)

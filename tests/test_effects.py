@@ -151,6 +151,24 @@ def test_amounts_of_a_part_without_a_context_of_its_own_get_one(tmp_path: Path) 
     ]
 
 
+def test_an_amount_after_the_end_of_a_block_begins_another_block_on_all_devices(tmp_path: Path) -> None:
+    context = ("context", "context made", "", "effect.context = true", "context made")
+    opens = ("opens", "reserving now", "", "effect.block = {}", "reserving now")
+    closes = ("closes", "reserved it", "", "effect.block_end = {}", "reserved it")
+    pool = amount("pool", 'effect.item = { combine = "block", per = "context" }')
+    catalogue = toy(*LOADED, context, opens, closes, pool)
+    block = ("reserving now", "pool CUDA0 1 MiB", "pool CUDA1 2 MiB", "pool CUDA0 3 MiB")
+    found = read(tmp_path, catalogue, "load begins m", "context made", *block, "reserved it", "pool CUDA0 4 MiB")
+    assert ledger(found) == [
+        ("CUDA0", 1.0, "superseded"),
+        ("CUDA1", 2.0, "superseded"),
+        ("CUDA0", 3.0, "superseded"),
+        ("CUDA0", 4.0, "counted"),
+    ]
+    found = read(tmp_path, catalogue, "load begins m", "context made", *block)
+    assert [mark for *_, mark in ledger(found)] == ["counted"] * 3
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [("stopped by signal 9", "killed"), ("stopped by signal 15", "stopped"), ("stopped by signal 3", "unknown")],

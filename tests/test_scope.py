@@ -430,3 +430,12 @@ def test_a_server_that_wakes_beside_another_is_not_taken_for_it(tmp_path: Path) 
     found = case(tmp_path, server=BEGIN + ALPHA + sleeps + BEGIN + BETA + wakes)
     assert [load for load, clock in rows(found, WHOSE) if clock == "0.10.660.060"] == [1]
     assert [model for _, model, *_ in lives(found)] == ["alpha.gguf", "beta.gguf"]
+
+
+def test_the_first_words_under_a_trusted_process_id_that_another_server_has_too_are_only_inferred(
+    tmp_path: Path,
+) -> None:
+    # A script's children write to one pipe, and the journal knows the script: its pid tells nobody apart.
+    found = opened(tmp_path, box_json=journal(41, 0, BEGIN, BEGIN, *ALPHA.splitlines()))
+    begins = "SELECT scope, rule FROM line WHERE text LIKE '%initializing ...' ORDER BY ordinal"
+    assert rows(found, begins) == [("exact", "first words of a process"), ("inferred", "first words of a process")]

@@ -423,3 +423,24 @@ def test_a_rest_like_that_of_plain_loads_is_not_said_to_be_counted_twice(tmp_pat
     )
     load = explained(connection, 24422.05)
     assert not any("counted twice" in claim for _, claim in claims(load))
+
+
+def test_a_tower_that_no_report_reads_is_no_second_reading_where_nothing_was_overwritten(tmp_path: Path) -> None:
+    seen = "clip_ctx: CLIP using CUDA0 backend\nload_hparams: model size:         639.55 MiB\nsrv  llama_server"
+    log = journal(4711, 0, BARE.replace("srv  llama_server", seen))
+    load = explained(opened(tmp_path, server_log=log, apps_csv=holders_csv((9, 0, 4711, 7300))), 4000)
+    assert [one["kind"] for one in load["gap"]["items"]] == ["weights"]
+    assert load["gap"]["alternatives"] == []
+
+
+def test_what_a_report_lacks_is_told_in_mib_with_four_decimals(tmp_path: Path) -> None:
+    def told(value: Any) -> list[float]:
+        if isinstance(value, dict):
+            own = [one for key, one in value.items() if key.endswith("mib") and isinstance(one, float)]
+            return own + [one for inner in value.values() for one in told(inner)]
+        return [one for inner in value for one in told(inner)] if isinstance(value, list) else []
+
+    load = replayed(tmp_path, 24422.05 + 1 / 3)
+    amounts = [*told(load["gap"]), *told(load["self_report"])]
+    assert [one for one in amounts if round(one, 4) != one] == []
+    assert load["self_report"]["replay"]["tried"][0]["difference_mib"] == 0.3333

@@ -245,6 +245,15 @@ def test_cards_alone_are_read_less_what_they_held_before(tmp_path: Path) -> None
     assert [row[1:4] for row in rows(found, LAST)] == [("CUDA0", 1610.0, "card_less_baseline")]
 
 
+def test_a_sample_of_the_moment_at_which_a_process_begins_is_not_from_before_it(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        gpu=gpus(("11:00:01", 0, CARD, "00000000:06:00.0", 300), ("11:00:05", 0, CARD, "00000000:06:00.0", 1910)),
+    )
+    assert [row[1:4] for row in rows(found, LAST)] == [("CUDA0", 1910.0, "card")]
+
+
 def test_a_card_without_a_sample_before_the_load_is_said_to_be_the_cards_whole_use(tmp_path: Path) -> None:
     found = case(
         tmp_path,

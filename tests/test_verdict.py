@@ -106,6 +106,11 @@ def one(measured_mib: float | None, named_mib: float, **more: Any) -> dict[str, 
             id="above a twentieth",
         ),
         pytest.param(
+            {"model": "m", "devices": [{"gpu_index": 0, "measured_mib": 1024, "items": [{}, {"mib": 1000}]}]},
+            "m holds 1.00 GiB on GPU 0. All but 24 MiB is named.",
+            id="an item without an amount",
+        ),
+        pytest.param(
             one(1024, 1000, measured_by="card"),
             "m holds 1.00 GiB on GPU 0. All but 24 MiB is named. GPU 0: the whole card's use, with no baseline, so "
             "others' memory may be in it.",

@@ -36,17 +36,32 @@ def test_the_lines_of_the_only_writer_are_its_loads(tmp_path: Path) -> None:
     assert owners(found, "buffer_allocated") == [(1, "inferred", None)] * 2
 
 
-def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path) -> None:
-    sleep = """\
+SLEEP = """\
 0.06.465.557 I que    start_loop: entering sleeping state
 0.06.465.821 I srv  handle_sleep: server is entering sleeping state
 0.10.660.052 I que    start_loop: exiting sleeping state
 0.10.660.060 I srv  handle_sleep: server is exiting sleeping state
 """
-    found = case(tmp_path, server=BEGIN + ALPHA + sleep + later(ALPHA, 11))
+
+
+def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path) -> None:
+    found = case(tmp_path, server=BEGIN + ALPHA + SLEEP + later(ALPHA, 11))
     assert lives(found) == [(1, "alpha.gguf", True, "sleep"), (2, "alpha.gguf", True, "log_ends")]
     assert items(found) == ALPHA_HOLDS + [(2, *row[1:]) for row in ALPHA_HOLDS]
     assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(1,)]
+
+
+def test_a_server_that_was_killed_and_started_again_may_sleep_and_wake_without_being_taken_for_two(
+    tmp_path: Path,
+) -> None:
+    found = case(tmp_path, server=BEGIN + later(ALPHA, 8) + BEGIN + ALPHA + SLEEP + later(ALPHA, 11))
+    assert lives(found) == [
+        (1, "alpha.gguf", True, "unknown"),
+        (2, "alpha.gguf", True, "sleep"),
+        (3, "alpha.gguf", True, "log_ends"),
+    ]
+    assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(2,)]
+    assert rows(found, "SELECT count(*) FROM line WHERE scope = 'ambiguous'") == [(0,)]
 
 
 def test_a_server_that_was_killed_and_started_again_in_one_file_is_two_loads(tmp_path: Path) -> None:

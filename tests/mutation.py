@@ -41,11 +41,12 @@ TOP = Path(__file__).parent.parent
 OWNERSHIP = (
     *("test_owners_kept.py", "test_scope.py", "test_effects.py", "test_load_scope.py", "test_vllm.py"),
     *("test_excerpts.py", "test_loads.py", "test_relays.py", "test_twins.py", "test_forgeries.py"),
-    *("test_planted_mistakes.py", "test_interleavings.py"),
+    *("test_planted_mistakes.py", "test_interleavings.py", "test_writers.py", "test_swaps.py", "test_crashes.py"),
 )
 ACCOUNTING = (
     *("test_amounts.py", "test_telemetry.py", "test_verdict.py", "test_explain.py", "test_self_report.py"),
     *("test_vllm.py", "test_records_telemetry.py", "test_fixtures.py", "test_values.py", "test_planted_mistakes.py"),
+    *("test_report.py", "test_timeline.py"),
 )
 TESTS = {
     **dict.fromkeys(("scope", "groups", "whose", "lifecycle", "effects", "items", "writers"), OWNERSHIP),

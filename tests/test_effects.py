@@ -313,3 +313,15 @@ def test_what_a_supervisor_says_of_its_children_ends_those_and_no_others(
 def test_a_child_that_is_gone_has_the_pid_that_its_supervisor_names(tmp_path: Path) -> None:
     found = read(tmp_path, toy(*CHILDREN, grammar=SUPERVISOR), "child a starts", "child a with pid 7 is gone")
     assert [load.process.pid for load in found.ownership.loads] == [7]
+
+
+def test_a_load_that_sleeps_is_not_woken_by_a_line_that_only_a_serving_one_prints(tmp_path: Path) -> None:
+    sleeps = (
+        "sleeps",
+        "falls asleep",
+        "",
+        'effect.end = { by = "self", reason = "sleep" }\neffect.phase = "asleep"',
+        "falls asleep",
+    )
+    found = read(tmp_path, toy(*LOADED, sleeps), "load begins m", "load is ready", "falls asleep", "load is ready")
+    assert lives(found) == [("m", ["allocate", "serve", "asleep"], "sleep")]

@@ -41,3 +41,30 @@ def test_what_a_relayed_child_holds_is_its_loads_and_stands_on_the_card(tmp_path
 def test_a_stamp_of_another_kind_before_a_childs_line_is_no_relay(tmp_path: Path) -> None:
     line = "2026-08-21 10:00:01.106 [Info] (Router) load_tensors:        CUDA0 model buffer size =  4914.18 MiB\n"
     assert rows(case(tmp_path, server=line), "SELECT count(*) FROM buffer_allocated") == [(0,)]
+
+
+SUPERVISOR = (
+    'time=2026-09-18T07:59:00.000Z level=INFO source=routes.go:1332 msg="Listening on 127.0.0.1:11434 (version 0.13.1)"'
+)
+SPAWN = (
+    'time=2026-09-18T08:00:00.000Z level=INFO source=server.go:400 msg="starting runner" '
+    'cmd="/usr/bin/ollama runner --model /b/blobs/sha256-aa --port 40001"'
+)
+CHILD = """\
+srv    load_model: loading model '/b/blobs/sha256-aa'
+load_tensors:        CUDA0 model buffer size =  4914.18 MiB
+srv  llama_server: model loaded
+"""
+REQUEST = "slot update_slots: id  3 | task 0 | new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 9"
+
+
+def test_a_child_that_serves_though_its_supervisor_has_just_begun_shows_two_supervisors(tmp_path: Path) -> None:
+    one = f"{SUPERVISOR}\n{SPAWN}\n{CHILD}{REQUEST}\n"
+    assert items(case(tmp_path, server=one + SUPERVISOR + "\n" + SPAWN + "\n")) == [
+        (1, "CUDA0", "target", "weights", 4914.18)
+    ]
+    found = case(tmp_path, server=f"{one}{SUPERVISOR}\n{REQUEST}\n{SPAWN}\n")  # the old one is still there
+    assert items(found) == []
+    assert rows(found, "SELECT DISTINCT rule FROM line WHERE scope = 'ambiguous'") == [
+        ("several supervisors relay through this stream",)
+    ]

@@ -385,6 +385,8 @@ def test_a_killed_process_of_a_unit_is_of_its_load_where_the_unit_has_one(tmp_pa
     assert rows(opened(tmp_path, box_json=one + killed), owner) == [(1, "invocation of the unit")]
     two = one + journal(42, 10, *load, **unit)
     assert rows(opened(tmp_path, box_json=two + killed), owner) == [(None, "about the unit, not one load")]
+    asleep = one + journal(41, 20, "0.06.465.821 I srv  handle_sleep: server is entering sleeping state", **unit)
+    assert rows(opened(tmp_path, box_json=asleep + killed), owner) == [(None, "about the unit, not one load")]
 
 
 def test_a_process_does_not_begin_in_the_middle_of_its_own_clock(tmp_path: Path) -> None:

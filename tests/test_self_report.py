@@ -161,8 +161,19 @@ def test_a_report_that_replays_is_explained_by_exactly_what_it_lacks(tmp_path: P
     assert gap["bytes"] == sum(one["bytes"] for one in gap["items"]) + gap["unexplained_bytes"]
     # what is left beside the runtimes: 1189.27 of the recorded load, two bare processes' worth
     assert round((gap["unexplained_bytes"] + sum(runtimes)) / MIB, 2) == 1189.27
-    assert [state for state, _ in claims(load)][-1:] == ["supported"]
+    assert claims(load)[-1][0] == "supported"
+    assert "It lacks 6.99 GiB that the lines name and 0.73 GiB of runtime; " in claims(load)[-1][1]
+    assert load["self_report"]["replay"]["not_counted"] == []
     assert gap["alternatives"] == []
+    tower = gap["items"][0]  # printed with two decimals
+    assert tower["bounds_bytes"] == [tower["bytes"] - 5243, tower["bytes"] + 5243]
+
+
+def test_a_report_that_several_algorithms_give_within_its_rounding_decides_nothing(tmp_path: Path) -> None:
+    load = replayed(tmp_path, 24422.05, 2500)
+    (claim,) = [one for one in claims(load) if "own lines give" in one[1]]
+    assert claim[0] == "not established"
+    assert claim[1].endswith("The figure is too coarse to tell it from others that fit: last value wins with host.")
 
 
 def test_a_report_cut_to_whole_gigabytes_fits_but_decides_nothing(tmp_path: Path) -> None:

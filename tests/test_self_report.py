@@ -497,8 +497,8 @@ def test_two_readings_of_lines_that_were_printed_are_told_in_full(tmp_path: Path
             9,
             (
                 "No known algorithm gives 24.52 GiB from this load's own lines (last value wins 23.85, last value wins "
-                "with host 25.31, contexts and projector 30.19 GiB): the service has another version, read other lines, or "
-                "tells of another load."
+                "with host 25.31, contexts and projector 30.19 GiB): the service has another version, read other "
+                "lines, or tells of another load."
             ),
         ),
     ]
@@ -519,9 +519,9 @@ def test_two_readings_of_a_forecast_and_what_plain_loads_leave_are_told_in_full(
             7749.34,
             4,
             (
-                "Up to 7.57 of the 7.87 GiB that the self-report lacks can be named; 0.30 GiB is left. 3.33 GiB of it is "
-                "only estimated, and a forecast is no allocation. That the report leaves out exactly these is not shown by "
-                "any line."
+                "Up to 7.57 of the 7.87 GiB that the self-report lacks can be named; 0.30 GiB is left. 3.33 GiB of it "
+                "is only estimated, and a forecast is no allocation. That the report leaves out exactly these is not "
+                "shown by any line."
             ),
         ),
         (
@@ -536,9 +536,9 @@ def test_two_readings_of_a_forecast_and_what_plain_loads_leave_are_told_in_full(
             3476.12,
             1,
             (
-                "If the forecast of 2250.06 MiB holds a cache of 1024.00 and one card's compute, it is 3476.12 MiB on 2 "
-                "cards. The items then come to 8.77 GiB, more than the gap of 7.87: they cannot all be additional to the "
-                "self-report."
+                "If the forecast of 2250.06 MiB holds a cache of 1024.00 and one card's compute, it is 3476.12 MiB on "
+                "2 cards. The items then come to 8.77 GiB, more than the gap of 7.87: they cannot all be additional to "
+                "the self-report."
             ),
         ),
         (
@@ -547,8 +547,8 @@ def test_two_readings_of_a_forecast_and_what_plain_loads_leave_are_told_in_full(
             6,
             (
                 "No known algorithm gives 24.52 GiB from this load's own lines (last value wins 28.05, last value wins "
-                "with host 28.05, contexts and projector 29.19 GiB): the service has another version, read other lines, or "
-                "tells of another load."
+                "with host 28.05, contexts and projector 29.19 GiB): the service has another version, read other "
+                "lines, or tells of another load."
             ),
         ),
         (
@@ -556,8 +556,8 @@ def test_two_readings_of_a_forecast_and_what_plain_loads_leave_are_told_in_full(
             304.82,
             8,
             (
-                "0.30 GiB is left after these items, and plain loads on this box leave 0.60 to 1.46 GiB: at least 0.30 GiB "
-                "is counted twice."
+                "0.30 GiB is left after these items, and plain loads on this box leave 0.60 to 1.46 GiB: at least 0.30 "
+                "GiB is counted twice."
             ),
         ),
     ]

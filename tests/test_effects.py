@@ -325,3 +325,22 @@ def test_a_load_that_sleeps_is_not_woken_by_a_line_that_only_a_serving_one_print
     )
     found = read(tmp_path, toy(*LOADED, sleeps), "load begins m", "load is ready", "falls asleep", "load is ready")
     assert lives(found) == [("m", ["allocate", "serve", "asleep"], "sleep")]
+
+
+@pytest.mark.parametrize(
+    ("effect", "second", "ends"),
+    [
+        ("child = true, parallel = true", "b", ["log_ends", "log_ends"]),
+        ("child = true, parallel = true", "a", ["superseded", "log_ends"]),
+        ("child = true", "b", ["aborted", "log_ends"]),
+        ("child = true", "a", ["superseded", "log_ends"]),
+    ],
+)
+def test_a_child_that_is_announced_anew_is_the_end_of_the_one_of_that_name_or_that_was_still_loading(
+    tmp_path: Path, effect: str, second: str, ends: list[str]
+) -> None:
+    name, regex, event, _, sample = CHILDREN[0]
+    announces = (name, regex, event, f'role = "parent"\neffect.load = {{ {effect} }}', sample)
+    catalogue = toy(announces, *CHILDREN[1:], grammar=SUPERVISOR)
+    found = read(tmp_path, catalogue, "child a starts", f"child {second} starts")
+    assert [end for *_, end in lives(found)] == ends

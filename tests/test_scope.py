@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from casing import case, items, lives, owners, rows
 from opened import journal, opened
 
@@ -456,3 +457,81 @@ def test_the_first_words_under_a_trusted_process_id_that_another_server_has_too_
     found = opened(tmp_path, box_json=journal(41, 0, BEGIN, BEGIN, *ALPHA.splitlines()))
     begins = "SELECT scope, rule FROM line WHERE text LIKE '%initializing ...' ORDER BY ordinal"
     assert rows(found, begins) == [("exact", "first words of a process"), ("inferred", "first words of a process")]
+
+
+ROUTER = "0.00.588.655 I srv  llama_server: listening on http://127.0.0.1:8080\n"
+SPAWNS = "0.0{}.725.988 I srv          load: spawning server instance with name={} on port 35171\n"
+EXITED = "0.03.979.021 I srv           run: instance name=alpha exited with status 0\n"
+LATE = "{}llama_kv_cache:      CUDA0 KV buffer size = 77777.00 MiB\n"
+
+
+def of_port(text: str) -> str:
+    """The lines of a router's child, as the router prints them."""
+    return "".join(f"[35171] {line}\n" for line in text.splitlines())
+
+
+def without_prefix(text: str) -> str:
+    return "".join(f"{line[15:]}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("log", "names"),
+    [
+        (
+            ROUTER
+            + SPAWNS.format(0, "alpha")
+            + of_port(BEGIN + ALPHA)
+            + SPAWNS.format(4, "beta")
+            + of_port(BEGIN + BETA),
+            ("alpha", "beta"),
+        ),
+        (ROUTER + of_port(BEGIN + ALPHA) + of_port(BEGIN + BETA), ("alpha.gguf", "beta.gguf")),
+        (of_port(without_prefix(ALPHA) + without_prefix(BETA)), ("alpha.gguf", "beta.gguf")),
+    ],
+    ids=["spawned again", "its first words again", "a load again, without a clock"],
+)
+def test_a_child_that_begins_again_on_a_port_is_another_and_the_one_before_is_gone(
+    tmp_path: Path, log: str, names: tuple[str, str]
+) -> None:
+    found = case(tmp_path, server=log)
+    assert lives(found) == [(1, names[0], True, "unknown"), (2, names[1], True, "log_ends")]
+    assert items(found) == ALPHA_HOLDS + BETA_HOLDS
+    assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(2,)]
+    assert {(scope, suspect) for _, scope, suspect in owners(found, "buffer_allocated")} == {("exact", None)}
+
+
+def test_what_a_childs_tag_stands_before_when_it_is_gone_is_of_its_process_and_of_no_load(tmp_path: Path) -> None:
+    begun = ROUTER + SPAWNS.format(0, "alpha") + of_port(BEGIN + ALPHA)
+    found = case(tmp_path, server=begun + EXITED + of_port(LATE.format("0.09.100.000 I ")))
+    assert items(found) == ALPHA_HOLDS
+    last = "SELECT load_id, process_id IS NOT NULL, rule FROM line ORDER BY ordinal DESC LIMIT 1"
+    assert rows(found, last) == [(None, True, "tag of the line; the load has ended")]
+
+
+@pytest.mark.parametrize("server", [False, True], ids=["a router's child", "a server"])
+def test_an_amount_that_lacks_the_prefix_of_its_writers_lines_is_suspect_while_it_loads(
+    tmp_path: Path, server: bool
+) -> None:
+    loading = "".join(f"{line}\n" for line in (BEGIN + ALPHA).splitlines()[:6])
+    text = loading + LATE.format("")
+    found = case(tmp_path, server=text if server else ROUTER + SPAWNS.format(0, "alpha") + of_port(text))
+    assert items(found) == ALPHA_HOLDS
+    assert owners(found, "buffer_allocated")[2:] == [(None, None, "without the prefix that its writer's lines have")]
+
+
+def test_starts_of_a_server_of_several_processes_are_told_apart_though_their_process_ids_recur(tmp_path: Path) -> None:
+    start = (
+        "(APIServer pid=1) INFO 06-01 10:0{n}:34 [utils.py:278] non-default args: {{'model': '/models/a'}}\n"
+        "(EngineCore pid={pid}) INFO 06-01 10:0{n}:57 [kv_cache_utils.py:1733] GPU KV cache size: {n}00,000 tokens\n"
+        "(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above.\n"
+    )
+    untagged = "INFO 06-01 10:09:57 [kv_cache_utils.py:1733] GPU KV cache size: 7 tokens\n"
+    found = case(
+        tmp_path, server="".join(start.format(n=n, pid=pid) for n, pid in ((1, 128), (2, 129), (3, 128))) + untagged
+    )
+    assert [row[2:] for row in lives(found)] == [(False, "failed")] * 3
+    owned = "SELECT number, tokens FROM pool_sized LEFT JOIN load USING (load_id) ORDER BY tokens"
+    assert rows(found, owned) == [(None, 7), (1, 100000), (2, 200000), (3, 300000)]
+    assert rows(found, "SELECT rule FROM line ORDER BY ordinal DESC LIMIT 1") == [
+        ("last start of its stream; the load has ended",)
+    ]

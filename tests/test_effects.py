@@ -344,3 +344,46 @@ def test_a_child_that_is_announced_anew_is_the_end_of_the_one_of_that_name_or_th
     catalogue = toy(announces, *CHILDREN[1:], grammar=SUPERVISOR)
     found = read(tmp_path, catalogue, "child a starts", f"child {second} starts")
     assert [end for *_, end in lives(found)] == ends
+
+
+STOPS = (
+    CHILDREN[0],
+    (
+        "stopping",
+        "stopping (?P<label>\\S+) with pid (?P<pid>\\d+)",
+        'event = "LoadEnded"\nkeys = ["label"]\nconst = { reason = "stopped" }',
+        'role = "parent"\neffect.end = { by = "label", from = "label", reason = "stopped", begins = true }',
+        "stopping m with pid 7",
+    ),
+    (
+        "exited",
+        "exited: (?P<pid>\\d+)",
+        'event = "LoadEnded"\nconst = { reason = "exit" }',
+        'role = "parent"\neffect.end = { by = "pid", reason = "exit" }',
+        "exited: 7",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "ended"),
+    [
+        (["stopping a with pid 7", "stopping b with pid 8", "exited: 8"], ["b"]),
+        (["stopping a with pid 7", "stopping b with pid 8", "exited: 7"], ["a"]),
+        (["stopping b with pid 8", "exited: 9"], ["b"]),  # the one that is closing
+        (["exited: 9"], []),
+        (["stopping a with pid 7", "stopping b with pid 8", "exited: 9"], []),
+    ],
+)
+def test_a_child_whose_process_id_has_exited_has_ended_and_no_other(
+    tmp_path: Path, stopped: list[str], ended: list[str]
+) -> None:
+    found = read(tmp_path, toy(*STOPS, grammar=SUPERVISOR), "child a starts", "child b starts", *stopped)
+    loads = found.ownership.loads
+    assert [load.label for load in loads if load.ended is not None] == ended
+    assert {load.end_reason for load in loads if load.ended is not None} <= {"stopped"}
+
+
+def test_the_only_child_has_ended_when_a_process_id_that_nobody_has_named_has_exited(tmp_path: Path) -> None:
+    found = read(tmp_path, toy(*STOPS, grammar=SUPERVISOR), "child a starts", "exited: 9")
+    assert [(load.label, load.end_reason) for load in found.ownership.loads] == [("a", "exit")]

@@ -417,6 +417,28 @@ def test_children_of_a_router_whose_log_has_no_wall_time_are_placed_by_their_mem
     assert max(abs(one - other) for one, other in zip(*times, strict=True)) < 2_000_000
 
 
+@pytest.mark.parametrize(
+    ("sample", "basis", "mib"),
+    [("11:00:05", "inferred", None), ("11:00:06", "measured", 586.0)],
+    ids=["half a second after it fell asleep", "later"],
+)
+def test_what_a_process_holds_while_it_sleeps_is_its_runtime_once_all_is_freed(
+    tmp_path: Path, sample: str, basis: str, mib: float | None
+) -> None:
+    awake = load("11:00:01", "11:00:04", "", "CUDA0")[:-1]
+    sleeps = ("11:00:04.5", "0.03.500.000 I srv  handle_sleep: server is entering sleeping state")
+    found = case(
+        tmp_path,
+        tz_us=0,
+        server=export(77, *awake, sleeps),
+        apps=apps(("11:00:04", CARD, 77, 1600), (sample, CARD, 77, 586)),
+        gpu=gpus(("11:00:00", 0, CARD, "00000000:06:00.0", 0)),
+    )
+    assert rows(found, "SELECT basis FROM runtime") == [(basis,)]
+    measured = f"SELECT size_bytes / {MIB}, low_bytes / {MIB}, high_bytes / {MIB} FROM runtime WHERE basis = 'measured'"
+    assert rows(found, measured) == ([] if mib is None else [(mib, mib - 0.5, mib + 0.5)])
+
+
 # -- samples that say less --------------------------------------------------------------------------------------------
 
 TABLE = """\

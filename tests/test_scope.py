@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from casing import case, items, lives, owners, rows
+from casing import CATALOGUE, case, items, lives, owners, rows
 from opened import journal, opened
+
+from forensics.case import read_evidence
 
 LOAD = """\
 0.00.700.000 I srv    load_model: loading model '/m/{model}.gguf'
@@ -535,3 +537,18 @@ def test_starts_of_a_server_of_several_processes_are_told_apart_though_their_pro
     assert rows(found, "SELECT rule FROM line ORDER BY ordinal DESC LIMIT 1") == [
         ("last start of its stream; the load has ended",)
     ]
+
+
+def test_lines_that_only_report_are_counted_and_cited_beside_those_that_act(tmp_path: Path) -> None:
+    request = "slot update_slots: id  3 | task {0} | new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 9"
+    served = without_prefix(ALPHA).splitlines() + [request.format(task) for task in range(50)]
+    (tmp_path / "box.json").write_text(journal(41, 0, *served), "utf-8")
+    ownership = read_evidence([tmp_path / "box.json"], CATALOGUE).ownership
+    assert len(ownership.lines) < len(served)  # the rest is kept as columns
+    assert ownership.count() == len(ownership.owned) == len(served)
+    assert ownership.cursors() == {one.line.cursor for one in ownership.owned}
+    assert len(ownership.cursors()) == len(served)
+    assert {one.load for one in ownership.owned} == set(ownership.loads)
+    assert [one.line.order for one in ownership.owned] == sorted(one.line.order for one in ownership.owned)
+    seen = [one.line.text for _, one in ownership.first_and_last()]
+    assert sorted(seen) == sorted([served[-51], request.format(0), request.format(49)])

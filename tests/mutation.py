@@ -486,6 +486,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=100, help="how many mutants, over all modules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--again", type=Path, help="instead of a sample: the survivors in a file of statistics")
+    parser.add_argument("--test", action="append", help="a test file to ask, instead of all that are listed above")
     parser.add_argument("--most", type=int, default=600, help="seconds for a mutant that is imported anew")
     parser.add_argument("--budget", type=float, default=1000, help="leave out the dearest tests beyond so many seconds")
     parser.add_argument("--reach", type=Path, default=Path("mutation-reach.json"), help="keeps what each test takes")
@@ -510,7 +511,7 @@ def main() -> int:
 
     importlib.import_module("forensics.case")  # and with it the libraries, once for all children
     forks = Forks([one for one in chosen if one.inside], asked.reach, done, asked.budget)
-    files = dict.fromkeys((*OWNERSHIP, *ACCOUNTING))
+    files = asked.test or dict.fromkeys((*OWNERSHIP, *ACCOUNTING))
     pytest.main([*PYTEST, *(str(TOP / "tests" / name) for name in files)], plugins=[forks])
     for one in chosen:
         if not one.inside:

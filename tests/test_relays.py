@@ -50,6 +50,7 @@ SPAWN = (
     'time=2026-09-18T08:00:00.000Z level=INFO source=server.go:400 msg="starting runner" '
     'cmd="/usr/bin/ollama runner --model /b/blobs/sha256-aa --port 40001"'
 )
+READY = 'time=2026-09-18T08:00:03.000Z level=INFO source=server.go:1289 msg="llama runner started in 3.00 seconds"'
 CHILD = """\
 srv    load_model: loading model '/b/blobs/sha256-aa'
 load_tensors:        CUDA0 model buffer size =  4914.18 MiB
@@ -68,6 +69,9 @@ def test_a_child_that_serves_though_its_supervisor_has_just_begun_shows_two_supe
     assert rows(found, "SELECT DISTINCT rule FROM line WHERE scope = 'ambiguous'") == [
         ("several supervisors relay through this stream",)
     ]
+    # Which child is ready the line does not say, and there may be one that is not known.
+    found = case(tmp_path, server=f"{one}{SUPERVISOR}\n{REQUEST}\n{SPAWN}\n{READY}\n")
+    assert [ready for _, _, ready, _ in lives(found)] == [False] * len(lives(found))
 
 
 def test_a_server_whose_lines_are_made_otherwise_than_a_supervisors_children_are_is_its_own(tmp_path: Path) -> None:

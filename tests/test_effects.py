@@ -169,6 +169,17 @@ def test_an_amount_after_the_end_of_a_block_begins_another_block_on_all_devices(
     assert [mark for *_, mark in ledger(found)] == ["counted"] * 3
 
 
+def test_what_is_said_of_a_block_or_part_before_there_is_a_context_changes_nothing(tmp_path: Path) -> None:
+    opens = ("opens", "reserving now", "", "effect.block = {}", "reserving now")
+    closes = ("closes", "reserved it", "", "effect.block_end = {}", "reserved it")
+    back = ("back", "done drafting", "", 'effect.part = "outer"', "done drafting")
+    pool = amount("pool", 'effect.item = { combine = "block", per = "context" }')
+    lines = ("load begins m", "reserving now", "reserved it", "done drafting", "pool CUDA0 1 MiB")
+    found = read(tmp_path, toy(*LOADED, opens, closes, back, pool), *lines)
+    assert ledger(found) == [("CUDA0", 1.0, "counted")]
+    assert [item.part for item in found.ownership.loads[0].items] == ["target"]
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [("stopped by signal 9", "killed"), ("stopped by signal 15", "stopped"), ("stopped by signal 3", "unknown")],

@@ -164,6 +164,9 @@ def test_a_relayed_child_that_began_before_the_log_did_owns_nothing_that_another
 ) -> None:
     found = case(tmp_path, server=RELAYED.format(accepted=ACCEPTED))
     assert items(found) == HOLDS
+    # Who relays it speaks after it.
+    parents = "SELECT process.program, parent.program FROM process JOIN process AS parent ON"
+    assert rows(found, f"{parents} process.parent_id = parent.process_id") == [("llama.cpp", "ollama")]
     assert rows(found, "SELECT load_id, scope, rule FROM line WHERE event = 'draft_accepted'") == [
         (None, "ambiguous", "a child that began before the log did could have written it too")
     ]

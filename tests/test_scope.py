@@ -423,6 +423,14 @@ def test_a_server_that_begins_where_another_was_killed_gives_nothing_to_it_thoug
     assert [load for load, _ in owned] == [None] * 3
 
 
+def test_an_amount_without_a_prefix_where_two_servers_with_one_write_is_suspect_and_of_neither(tmp_path: Path) -> None:
+    died = RESTARTED.format(model="a") + "0.02.844.383 I load_tensors: offloaded 37/37 layers to GPU\n"
+    both = died + RESTARTED.format(model="b") + AT_DEFAULT_VERBOSITY.splitlines()[0] + "\n"
+    found = case(tmp_path, server=both + LATE.format(""))
+    assert owners(found, "buffer_allocated") == [(None, None, "without the prefix that its writers' lines have")]
+    assert items(found) == []
+
+
 def test_what_begins_before_a_second_ready_line_is_another_server_and_no_forgery(
     tmp_path: Path,
 ) -> None:

@@ -170,13 +170,29 @@ def test_samples_of_a_process_that_no_log_shows_tell_nothing_of_the_zone(tmp_pat
     assert rows(found, "SELECT min(at_us) - min(begun_us) FROM holder_sample, load") == [(2 * HOUR_US + 1_000_000,)]
 
 
-def test_an_offset_that_no_zone_has_is_not_inferred(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("hour", "printed", "known"), [("18:00", "03:45", 0), ("03:00", "17:15", 0), ("03:00", "17:00", 1)]
+)
+def test_an_offset_that_no_zone_has_is_not_inferred(tmp_path: Path, hour: str, printed: str, known: int) -> None:
     found = case(
         tmp_path,
-        server=export(77, *load("18:00:01", "18:00:04", "18:00:09", "CUDA0")),
-        apps=apps(*every("03:45:02", "03:45:08", CARD, 77, 1600)),
+        server=export(77, *load(f"{hour}:01", f"{hour}:04", f"{hour}:09", "CUDA0")),
+        apps=apps(*every(f"{printed}:02", f"{printed}:08", CARD, 77, 1600)),
     )
-    assert rows(found, LAST) == []
+    assert len(rows(found, LAST)) == known
+
+
+@pytest.mark.parametrize(("first", "known"), [("13:00:00", 1), ("12:59:59", 0)])
+def test_a_life_in_samples_may_stick_out_of_that_in_the_log_by_two_and_a_half_seconds(
+    tmp_path: Path, first: str, known: int
+) -> None:
+    # The clock of the first line says 0.7 s: by its log the process began at 11:00:02.5.
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:03.2", "11:00:04", "11:00:09", "CUDA0")),
+        apps=apps((first, CARD, 77, 1600), *every("13:00:01", "13:00:08", CARD, 77, 1600)),
+    )
+    assert len(rows(found, LAST)) == known
 
 
 @pytest.mark.parametrize(

@@ -392,6 +392,20 @@ def test_a_killed_process_of_a_unit_is_of_its_load_where_the_unit_has_one(tmp_pa
     assert rows(opened(tmp_path, box_json=asleep + killed), owner) == [(None, "about the unit, not one load")]
 
 
+def test_a_server_that_serves_does_not_load_again_on_the_same_clock_unless_it_has_slept(tmp_path: Path) -> None:
+    forged = "0.03.000.000 I srv    load_model: loading model '/m/forged.gguf'\n"
+    found = case(tmp_path, server=BEGIN + ALPHA + forged + CLEANUP)
+    assert lives(found) == [(1, "alpha.gguf", True, "exit")]
+    assert rows(found, "SELECT suspect FROM line WHERE suspect IS NOT NULL") == [
+        ("a load inside a process that already serves, without a sleep before it",)
+    ]
+    # While it loads it may say so once more, as a draft model does.
+    early = "0.02.200.000 I srv    load_model: loading model '/m/draft.gguf'\n"
+    *head, ready, idle = ALPHA.splitlines(keepends=True)
+    found = case(tmp_path, server=BEGIN + "".join(head) + early + ready + idle)
+    assert rows(found, "SELECT count(*) FROM line WHERE suspect IS NOT NULL") == [(0,)]
+
+
 def test_a_process_does_not_begin_in_the_middle_of_its_own_clock(tmp_path: Path) -> None:
     # Text of a request that some line nobody knows prints, with the clock of that line copied.
     forged = "0.03.000.000 I srv    some_new_log: said 'x\n0.03.000.000 I srv  llama_server: initializing ...\n"

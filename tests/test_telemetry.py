@@ -129,6 +129,18 @@ def test_what_a_trusted_pid_holds_is_not_another_processs_too(tmp_path: Path) ->
     ]
 
 
+def test_a_process_that_loads_nothing_does_not_keep_a_load_from_its_holder(tmp_path: Path) -> None:
+    idle = ("11:00:11", "0.00.438.019 I srv  llama_server: initializing ...")
+    stops = ("11:00:19", "0.09.000.000 I srv    operator(): operator(): cleaning up before exit...")
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:11", "11:00:14", "11:00:19", "CUDA0")),
+        other=journal(idle, stops),
+        apps=apps(*every("11:00:12", "11:00:18", CARD, 502, 1600)),
+    )
+    assert [row[2] for row in rows(found, LAST)] == [1600.0]
+
+
 # -- zones ------------------------------------------------------------------------------------------------------------
 
 

@@ -27,6 +27,9 @@ STARTS = (
     'time=2026-09-18T08:00:00.000Z level=INFO source=server.go:400 msg="starting runner" '
     'cmd="/usr/bin/ollama runner --model /b/blobs/sha256-aa --port 40001"'
 )
+ANNOUNCES = (
+    'time=2026-09-18T07:59:59.000Z level=DEBUG source=sched.go:220 msg="loading first model" model=/b/blobs/sha256-aa'
+)
 STARTED = 'time=2026-09-18T08:00:03.000Z level=INFO source=server.go:1289 msg="llama runner started in 3.00 seconds"'
 
 
@@ -120,6 +123,8 @@ LOADS_BLOB = "srv    load_model: loading model '/b/blobs/sha256-aa'"
         pytest.param(
             [LISTENS, FIRST_WORDS, LOADS_BLOB], {"prefix", "json"}, set(), id="announced before the log began"
         ),
+        pytest.param([LISTENS, ANNOUNCES, LOADS_BLOB], {"prefix", "json"}, {"bare"}, id="announced and not started"),
+        pytest.param([LISTENS, ANNOUNCES, STARTS, LOADS_BLOB], {"prefix", "json"}, set(), id="announced and started"),
         pytest.param([LISTENS, STARTS, LOADS], {"prefix", "json"}, {"bare"}, id="a load of another file"),
         pytest.param(
             [LISTENS, STARTS, LOADS_BLOB, LOADS], {"prefix", "json"}, {"bare"}, id="one load of each announced child"

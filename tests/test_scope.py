@@ -574,3 +574,14 @@ def test_lines_that_only_report_are_counted_and_cited_beside_those_that_act(tmp_
     assert [one.line.order for one in ownership.owned] == sorted(one.line.order for one in ownership.owned)
     seen = [one.line.text for _, one in ownership.first_and_last()]
     assert sorted(seen) == sorted([served[-51], request.format(0), request.format(49)])
+
+
+def test_a_routers_child_is_ready_when_a_request_goes_to_its_port(tmp_path: Path) -> None:
+    def of(port: int, text: str) -> str:
+        return "".join(f"[{port}] {line}\n" for line in text.splitlines()[:-2])
+
+    spawn = "0.00.7{}.000 I srv          load: spawning server instance with name={} on port {}\n"
+    request = "0.03.357.162 I srv  proxy_reques: proxying request to model beta on port 35172\n"
+    begun = ROUTER + spawn.format(25, "alpha", 35171) + spawn.format(35, "beta", 35172)
+    found = case(tmp_path, server=begun + of(35171, BEGIN + ALPHA) + of(35172, BEGIN + BETA) + request)
+    assert lives(found) == [(1, "alpha", False, "log_ends"), (2, "beta", True, "log_ends")]

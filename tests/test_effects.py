@@ -398,3 +398,27 @@ def test_a_child_whose_process_id_has_exited_has_ended_and_no_other(
 def test_the_only_child_has_ended_when_a_process_id_that_nobody_has_named_has_exited(tmp_path: Path) -> None:
     found = read(tmp_path, toy(*STOPS, grammar=SUPERVISOR), "child a starts", "exited: 9")
     assert [(load.label, load.end_reason) for load in found.ownership.loads] == [("a", "exit")]
+
+
+def test_a_child_that_is_named_only_when_it_is_started_is_the_one_that_was_announced(tmp_path: Path) -> None:
+    announced = (
+        "announced",
+        "a child will start",
+        'event = "LoadBegan"',
+        'role = "parent"\neffect.load = { child = true }',
+        "a child will start",
+    )
+    started = (
+        "started",
+        "started (?P<label>\\S+) on port (?P<port>\\d+)",
+        'keys = ["label", "port"]',
+        'role = "parent"\neffect.spawn = { key = "port", label = "label" }',
+        "started m on port 1",
+    )
+    catalogue = toy(announced, started, CHILDREN[2], grammar="\n[grammar]\nsupervises = true\n")
+    found = read(tmp_path, catalogue, "a child will start", "started m on port 1", "child m with pid 7 is gone")
+    assert [(load.label, load.process.label, load.end_reason) for load in found.ownership.loads] == [
+        ("m", "1", "stopped")
+    ]
+    found = read(tmp_path, catalogue, "a child will start", "started m on port 1", "started n on port 2")
+    assert [load.label for load in found.ownership.loads] == ["m", "n"]

@@ -341,6 +341,16 @@ def test_a_device_is_the_only_card_of_the_evidence_if_it_is_the_only_device(tmp_
     assert rows(found, "SELECT device, card_id FROM device ORDER BY device") == [("CUDA0", None), ("CUDA1", None)]
 
 
+def test_what_is_spread_over_cards_that_the_log_does_not_name_is_on_none_of_them(tmp_path: Path) -> None:
+    spread = load("11:00:01", "11:00:04", "11:00:09", "Meta()")
+    found = case(tmp_path, server=export(77, *spread), apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600)))
+    assert rows(found, 'SELECT logged, device, "place", spread FROM device ORDER BY logged')[-1] == (
+        *("Meta()", "Meta()", "shared", False),
+    )
+    held = f"SELECT device, \"place\", size_bytes / {MIB} FROM vram_ledger WHERE kind = 'weights'"
+    assert rows(found, held) == [("Meta()", "shared", 1000.0)]
+
+
 def test_a_sample_stands_for_a_moment_that_is_no_more_than_two_seconds_away() -> None:
     taken = [CardSample(at * 1_000_000, None, at, None, None, "", "", 0, 0) for at in (10, 13, 20)]
     card = Card(CARD, 0, None, None, None, taken)
@@ -414,6 +424,14 @@ def test_a_table_beside_the_rows_of_a_query_adds_what_the_card_is_and_takes_noth
     found = case(tmp_path, gpu=query, table=table)
     assert rows(found, "SELECT pci_bus_id, gpu_uuid FROM card") == [("00000000:00:06.0", CARD)]
     assert rows(found, "SELECT free_bytes // 1048576 FROM card_sample") == [(600,)]
+
+
+@pytest.mark.parametrize(("at", "kept"), [("07.000", 1), ("07.001", 2), ("03.000", 1), ("02.999", 2)])
+def test_a_table_is_needless_beside_a_row_that_says_more_within_two_seconds(tmp_path: Path, at: str, kept: int) -> None:
+    query = gpus(("11:00:05", 0, CARD, "00000000:00:06.0", 5)).replace("11:00:05.000", f"11:00:{at}")
+    found = case(tmp_path, table=TABLE.format(second="05", first=1600, other=5), query=query)
+    seen = "SELECT count(*) FROM card_sample JOIN card USING (card_id) WHERE pci_bus_id = '00000000:00:06.0'"
+    assert rows(found, seen) == [(kept,)]
 
 
 def test_a_table_that_is_read_before_the_rows_of_a_query_is_of_the_same_card(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ class Cited(NamedTuple):
     place: str
     time: str
     text: str
+    owner: str
+    """The load that the line is of, or nothing."""
 
 
 class Aliases:
@@ -64,4 +66,5 @@ class Aliases:
             place += f":{label(cited, 'line')}"
         elif label(cited, "offset"):
             place += f" at byte {label(cited, 'offset')}"
-        return Cited(alias, place, clock(label(cited, "time")), label(cited, "text"))
+        owner = label(cited, "load_id")
+        return Cited(alias, place, clock(label(cited, "time")), label(cited, "text"), owner and f"load {owner}")

@@ -192,8 +192,8 @@ def answer_markdown(ask: Ask, answer: Answer) -> str:
     if ask.evidence:
         found = _evidence(ask, answer)
         parts.extend(
-            f"- e{number} {for_markdown(visible(found[identity]['source']))}@{found[identity]['offset']}: "
-            f"{for_markdown(found[identity]['text'])}"
+            f"- e{number} {for_markdown(visible(found[identity]['source']))}@{found[identity]['offset']}, "
+            f"load {found[identity]['load_id'] or 'none'}: {for_markdown(found[identity]['text'])}"
             for number, identity in enumerate(answer.cited, 1)
             if identity in found
         )

@@ -41,7 +41,7 @@ ROLES = {
 }
 """What a line is of a failure, for one and for several."""
 
-WHO = ("load_id", "number", "failure", "engine", "model", "label", "unit", "outcome")
+WHO = ("load_id", "number", "failure", "engine", "version", "model", "label", "unit", "outcome")
 
 Row = Mapping[str, Any]
 
@@ -93,7 +93,7 @@ def crashes(ask: Ask) -> Answer:
 
 
 FAILURES = """
-    SELECT failures.*, load.model, load.label, load.engine, load.end_reason, process.unit
+    SELECT failures.*, load.model, load.label, load.engine, load.end_reason, process.unit, process.version
     FROM failures JOIN load USING (load_id) JOIN process USING (process_id)
     ORDER BY failures.number, failures.failure
 """
@@ -573,6 +573,9 @@ def _details(one: Row) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     if one["message"]:
         rows.append(("root", one["message"]))
+    if one["version"]:
+        # what fails in one build need not fail in another
+        rows.append(("build", f"{one['engine']} {one['version']}"))
     for entry in one["requests"]:
         words = f"task {entry['task']}"
         if entry["prompt_tokens"] is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from statistics import median
 from typing import Any
 
@@ -52,19 +53,23 @@ def soak(ask: Ask) -> Answer:
         )
         for run in runs
     ]
+    benches = _benches(ask.rows("SELECT * FROM soak_benches"))
     document = {
         "schema": "forensics.soak/1",
         "runs": found,
+        "benches": benches,
         "rules": ask.rows("SELECT * FROM soak_rules"),
         "notes": list(NOTES),
     }
     if not found:
         return Answer(document, "No turn log of a soak test, and no load with ten timed requests or more.", code=3)
-    sections = [section for run in found for section in _sections(run)]
+    sections = [section for run in found for section in _sections(run, f", {run['run']}" if len(found) > 1 else "")]
     lines = [line for run in runs for line in (run["cited"] or "").split(" ") if line]
     lines += [line for run in found for one in run["by_card"] for line in one["evidence"]]
+    lines += [line for one in benches for line in one["evidence"]]
     cited = tuple(dict.fromkeys(lines))
-    return Answer(document, _verdict(found[0]), NOTES[:1], tuple(sections), cited, next=_next(found))
+    notes = (*NOTES[:1], *(_ranked(one) for one in benches))
+    return Answer(document, _verdict(found[0]), notes, tuple(sections), cited, next=_next(found))
 
 
 def _wanted(ask: Ask, run: dict[str, Any]) -> bool:
@@ -114,6 +119,14 @@ def _run(run: dict[str, Any], verdicts: Rows, turns: Rows, strangers: bool, card
         **amount("cards_differ", max((row["differs_bytes"] or 0 for row in cards), default=None)),
         "alternatives": _alternatives(run, sessions, strangers),
     }
+
+
+def _benches(rows: Rows) -> list[dict[str, Any]]:
+    """How the benchmarks of two tests rank them, and how the tests do."""
+    return [
+        {**{key: value for key, value in row.items() if key != "lines"}, "evidence": row["lines"].split()}
+        for row in rows
+    ]
 
 
 def _hidden(run: dict[str, Any], cards: Rows) -> dict[str, Any] | None:
@@ -218,6 +231,22 @@ def _verdict(run: dict[str, Any]) -> str:
     return f"{run['turns']} turns in {count(run['sessions'], 'session')}: {text}."
 
 
+def _ranked(one: dict[str, Any]) -> str:
+    """How a benchmark and a load test rank the same two."""
+    test, other = (_shown(one[key], beside) for key, beside in (("run", one["other"]), ("other", one["run"])))
+    by_test = f"{100 * one['soak_change']:+.0f} % over the turns".replace("-", "−")
+    text = f"{test} against {other}: {100 * one['bench_change']:+.0f} % in {one['prompts']} by the benchmark, {by_test}"
+    if one["inverted"]:
+        return f"{text}: the benchmark ranks them the other way. Choose by the work that is to be done."
+    return f"{text}."
+
+
+def _shown(path: str, beside: str) -> str:
+    """The folder of a test, by what tells it from the other's."""
+    parts, others = path.split("/")[:-1], beside.split("/")[:-1]
+    return "/".join(part for part, other in zip_longest(parts, others) if part and part != other) or path
+
+
 def _reason(verdict: dict[str, Any]) -> str:
     if verdict["verdict"] == "PASS":
         return ""
@@ -243,7 +272,7 @@ def _value(row: dict[str, Any]) -> str:
     return f"{value:.1f}×" if row["unit"] == "times" else f"{value:.0f}"
 
 
-def _sections(run: dict[str, Any]) -> list[Section]:
+def _sections(run: dict[str, Any], named: str) -> list[Section]:
     facts: list[tuple[str, str]] = []
     if run["baseline"] is None:
         facts.append(("growth", NO_BASELINE))
@@ -276,7 +305,7 @@ def _sections(run: dict[str, Any]) -> list[Section]:
             ("by session", sparkline(None if one is None else (one - low) / (max(known) - low) for one in used))
         )
     facts.extend(("may be", f"{one['cause']} — {one['state']}: {one['because']}") for one in run["alternatives"])
-    title = "Soak test" if run["basis"] == "turn log" else "Soak, from the server's own lines"
+    title = f"Soak test{named}" if run["basis"] == "turn log" else "Soak, from the server's own lines"
     rows = tuple(
         (one["rules"], one["version"], NAMES[row["measure"]], _value(row), _limits(row), row["result"])
         for one in run["verdicts"]

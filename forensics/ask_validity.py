@@ -9,6 +9,7 @@ from typing import Any
 from .amounts import count
 from .answer import Answer, Ask, Section
 from .blocklist import read_blocklist
+from .checks import check_notes, check_sections, checks
 from .compare_rates import comparability, controls, foreign_effects, four_rates, lengths, rounded
 from .explain import Rows, iso
 from .refute import every_load, loads_in, window_of
@@ -80,6 +81,7 @@ def validity(ask: Ask) -> Answer:
         "comparability": comparability(compared),
         "foreign_effects": foreign_effects(ask, {one["load_id"] for one in compared}),
         "answers": _answers(answers, compared),
+        "checks": checks(ask),
         "not_measured": _not_measured(answers, compared),
     }
     return _answer(document, wanted)
@@ -301,23 +303,26 @@ def _answer(document: dict[str, Any], wanted: Sequence[Mapping[str, Any]]) -> An
     cited += [line for load in loads for one in load["exceptions"] for line in one["evidence"]]
     cited += [line for load in windows for line in load["windows"]["evidence"]]
     cited += document["foreign_effects"]["evidence"]
+    cited += [line for row in document["checks"]["rows"] for line in row["evidence"]]
     cited = list(dict.fromkeys(cited))
-    notes = _notes(document)
+    notes = [*_notes(document), *check_notes(document["checks"])]
+    checked = check_sections(document["checks"])
     if not rows:
         if windows:
             verdict = "No measurement: the log has only averages over windows, which are no rates of a request."
-            return Answer(document, verdict, tuple(notes), _windowed(windows), tuple(cited), _next(document), code=0)
+            shown = (*_windowed(windows), *checked)
+            return Answer(document, verdict, tuple(notes), shown, tuple(cited), _next(document), code=0)
         verdict = (
             "Not measured: no request of these loads was timed." if wanted else "No model load shows in this evidence."
         )
-        return Answer(document, verdict, code=3)
+        return Answer(document, verdict, tuple(check_notes(document["checks"])), checked, tuple(cited), code=3)
     good = sum(row["decode_is_measurement"] for _, row in rows)
     missed = sum(len(load["exceptions"]) for load in loads)
     verdict = f"{good} of {len(rows)} decode rates are measurements"
     if len(rows) == 1:
         verdict = f"The one decode rate is {'a measurement' if good else NO_MEASUREMENT}"
     verdict += f"; {count(missed, 'request')} ended without one." if missed else "."
-    sections = [_cells(loads), _table(rows), _gate_table(document["gates"]), *_windowed(windows)]
+    sections = [_cells(loads), _table(rows), _gate_table(document["gates"]), *_windowed(windows), *checked]
     return Answer(document, verdict, tuple(notes), tuple(sections), tuple(cited), _next(document))
 
 

@@ -19,7 +19,7 @@ from .ask_kv import kv
 from .ask_spec import spec
 from .ask_swaps import swaps
 from .catalogue import Catalogue
-from .claims import Claim, judge, read_claim
+from .claims import Claim, exchanged, judge, read_claim
 from .diff import changes, facts
 from .errors import UsageError
 from .explain import document, fetch
@@ -211,7 +211,8 @@ def check_assertions(
     Raises:
         UsageError: No input is named, one cannot be read, or a rule compares with a baseline and none is named.
     """
-    claimed = [_claimed(asserted.file, claim) for claim in asserted.claims]
+    swapped = exchanged(asserted.claims, str(asserted.file))
+    claimed = [_claimed(asserted.file, claim, swapped.get(claim.number)) for claim in asserted.claims]
     if not asserted.rows:
         return claimed
     if not asserted.inputs:
@@ -230,13 +231,14 @@ def check_assertions(
     ]
 
 
-def _claimed(file: Path, claim: Claim) -> Outcome:
-    """A stated figure beside those that it comes from."""
+def _claimed(file: Path, claim: Claim, other: int | None) -> Outcome:
+    """A stated figure beside those that it comes from, and the claim that it changed places with."""
     where = f"{file}, [[claim]] {claim.number}"
     judged = judge(claim, where)
     outcome = Outcome(f"claim {claim.number}: {claim.says}", f"{claim.before} → {claim.after}", "claim", str(file))
     if judged.holds is not True:
-        failure = Failure(f"{where}: {claim.before} → {claim.after}", f"{claim.kind} {claim.stated}", judged.got, None)
+        got = judged.got if other is None else f"{judged.got}: it changed places with that of claim {other}"
+        failure = Failure(f"{where}: {claim.before} → {claim.after}", f"{claim.kind} {claim.stated}", got, None)
         (outcome.unproven if judged.holds is None else outcome.failures).append(failure)
     return outcome
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 import duckdb
@@ -18,6 +20,7 @@ from .invariants import measurement_breaks, ownership_breaks
 from .line import between_us
 from .lives import Load, content_id
 from .measure import Measured, anchor, card_id, measure, telemetry_line_id
+from .memory import give_back
 from .records import (
     Block,
     CardSamples,
@@ -42,6 +45,9 @@ from .unread import grouped, masked
 
 __all__ = ["Evidence", "hold", "read_evidence", "store"]
 
+
+BATCH = 10_000
+"""Rows of samples that are made at once."""
 
 YEARLESS = frozenset({"journal-short"})
 """Formats whose times print no year: when the file was last written says which it is."""
@@ -69,7 +75,7 @@ class Evidence:
         """Forget what the tables have: all but sources and problems."""
         self.ownership, self.telemetry, self.measured = Ownership(), Telemetry(), Measured()
         self.joins, self.counts, self.self_reports, self.request_counters = {}, {}, [], []
-        pa.default_memory_pool().release_unused()
+        give_back()
 
 
 def read_evidence(
@@ -176,12 +182,15 @@ def _copies(sources: Sequence[Source]) -> set[str]:
 
 def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
     """Write all tables of a case, which are already there where it is an empty one."""
+    give_back()
     # In one transaction: else DuckDB writes what is inserted twice, to its log and to the tables.
     connection.execute("BEGIN" if empty else f"BEGIN; {ddl(comments=False)}")
     for name, rows in _rows(evidence).items():
         if rows:
-            arrow = arrow_table(name, rows)
-            _insert(connection, name, arrow)
+            _insert(connection, name, arrow_table(name, rows))
+    for name, told in itertools.groupby(_telemetry_rows(evidence), key=itemgetter(0)):
+        while some := [row for _, row in itertools.islice(told, BATCH)]:
+            _insert(connection, name, arrow_table(name, some))
     for batch in line_tables(evidence.ownership, {one.name: one.digest.root for one in evidence.sources}):
         for name, arrow in batch.items():
             _insert(connection, name, arrow)
@@ -280,7 +289,6 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         *evidence.measured.cards,
     ):
         rows[row.table].append(dict(vars(row)))
-    _telemetry_rows(rows, evidence)
     _capture_rows(rows, evidence)
     return rows
 
@@ -394,38 +402,41 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
             )
 
 
-def _telemetry_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence) -> None:
+def _telemetry_rows(evidence: Evidence) -> Iterator[tuple[str, dict[str, object]]]:
+    """Tables and rows of what the cards measured, one by one: there may be a hundred thousand."""
     owner = {id(holder): key for key, join in evidence.joins.items() for holder in join.holders}
     processes = {id(process): process.process_id for process in evidence.ownership.processes}
     for card in evidence.telemetry.cards:
-        rows["card_sample"].extend(
-            {
-                "line_id": telemetry_line_id(one),
-                "card_id": card_id(card),
-                "at_us": one.at_us,
-                "total_bytes": one.total,
-                "used_bytes": one.used,
-                "free_bytes": one.free,
-                "reserved_bytes": one.reserved,
-                "source_id": one.source,
-                "offset": one.offset,
-                "length": one.length,
-            }
-            for one in card.samples
-        )
+        for one in card.samples:
+            yield (
+                "card_sample",
+                {
+                    "line_id": telemetry_line_id(one),
+                    "card_id": card_id(card),
+                    "at_us": one.at_us,
+                    "total_bytes": one.total,
+                    "used_bytes": one.used,
+                    "free_bytes": one.free,
+                    "reserved_bytes": one.reserved,
+                    "source_id": one.source,
+                    "offset": one.offset,
+                    "length": one.length,
+                },
+            )
     for holder in evidence.telemetry.holders:
-        rows["holder_sample"].extend(
-            {
-                "line_id": telemetry_line_id(one),
-                "card_id": card_id(holder.card),
-                "pid": holder.pid,
-                "name": holder.name,
-                "at_us": one.at_us,
-                "used_bytes": one.used,
-                "process_id": processes.get(owner.get(id(holder), 0)),
-                "source_id": one.source,
-                "offset": one.offset,
-                "length": one.length,
-            }
-            for one in holder.samples
-        )
+        for held in holder.samples:
+            yield (
+                "holder_sample",
+                {
+                    "line_id": telemetry_line_id(held),
+                    "card_id": card_id(holder.card),
+                    "pid": holder.pid,
+                    "name": holder.name,
+                    "at_us": held.at_us,
+                    "used_bytes": held.used,
+                    "process_id": processes.get(owner.get(id(holder), 0)),
+                    "source_id": held.source,
+                    "offset": held.offset,
+                    "length": held.length,
+                },
+            )

@@ -23,9 +23,9 @@ from .seen import LARGE, TICK_S, remember
 
 __all__ = ["is_leftover", "leftovers", "write_case"]
 
-MEMORY = "160MB"
+MEMORY = "128MB"
 """What DuckDB may hold while it writes a case; the rest it puts beside the file."""
-ANSWERING_MEMORY = "256MB"
+ANSWERING_MEMORY = "208MB"
 """What it may hold while it works out what the case keeps of questions."""
 ENDINGS = ("", ".wal", ".tmp")
 """What it puts there: the file itself, its log, a folder of what has no room in memory."""

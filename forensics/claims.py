@@ -7,15 +7,15 @@ the two figures give it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import NamedTuple
 
 from .errors import UsageError
 from .units import UNITS, to_base
 
-__all__ = ["Claim", "Judged", "judge", "read_claim"]
+__all__ = ["Claim", "Judged", "exchanged", "judge", "read_claim"]
 
 FIGURE = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d[\d,]*(?:\.\d+)?) ?(?P<unit>[^\d\s.,+-]\S*)?")
 SUFFIXED = re.compile(r"[+-]?[\d.,]+ ?[kKmM]")
@@ -105,6 +105,18 @@ def judge(claim: Claim, where: str) -> Judged:
     middle = (low + high) / 2
     got = f"{middle:.2f} {unit}" if claim.kind == "ratio" else f"{middle / factor:+.2f} {unit}"
     return Judged(low <= stated.high and stated.low <= high, got.strip())
+
+
+def exchanged(claims: Sequence[Claim], where: str) -> dict[int, int]:
+    """Claims that do not hold, in pairs of a kind: each holds with the figure that is stated of the other."""
+    wrong = [claim for claim in claims if judge(claim, where).holds is False]
+    fits = {
+        (one.number, other.number)
+        for one in wrong
+        for other in wrong
+        if one.kind == other.kind and one is not other and judge(replace(one, stated=other.stated), where).holds
+    }
+    return {number: other for number, other in sorted(fits) if (other, number) in fits}
 
 
 def _unit(text: str) -> str:

@@ -28,10 +28,14 @@ Flags = npt.NDArray[np.bool_]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+LONGEST = 18
+"""Digits of a clock that fits 64 bits, whatever they are: thirty thousand years."""
+
+
 def elapsed_us(text: str) -> int | None:
     """µs since a writer began, from `minutes.seconds.milliseconds.microseconds` or plain µs; None if neither."""
     parts = text.split(".")
-    if not all(part.isdigit() for part in parts):
+    if len(text) > LONGEST or not all(part.isdigit() for part in parts):
         return None
     if len(parts) == 1:
         return int(parts[0])

@@ -37,7 +37,7 @@ from .events import (
 from .line import Line
 from .records.block import NO_TIME, Integers, Stream
 
-__all__ = ["RefusedError", "Rows", "Sort", "clocks_of", "is_plain", "read_columns"]
+__all__ = ["EventPart", "RefusedError", "Rows", "Sort", "clocks_of", "is_plain", "read_columns"]
 
 PLAIN_EVENTS: frozenset[type[Event]] = frozenset(
     {
@@ -60,6 +60,10 @@ DECIMAL = re.compile(r"(?:-\?)?(?:\[\\d\.\]\+|\\d\+\\\.\\d(?:\+|\{\d+\})|\\d\+(?
 
 SHIFTS = {"s": "", "ms": "e-3", "us": "e-6", "µs": "e-6", "percent": "e-2"}
 """Units that move the decimal point: the text with the exponent behind it is the number in base units, rounded once."""
+
+
+EventPart = tuple[npt.NDArray[np.int32], dict[str, pa.Array]]
+"""Some events of one table: where in the block their lines are, and their values by column."""
 
 
 class Sort(NamedTuple):
@@ -96,7 +100,7 @@ class Rows:
     """µs since the writer began; -1 where the line does not say."""
     text: pa.StringArray
     cursors: pa.StringArray | None
-    events: dict[str, list[tuple[npt.NDArray[np.int32], dict[str, pa.Array]]]]
+    events: Mapping[str, list[EventPart]]
     """By table: where in the block its lines are, and their values by column."""
     base: int = 0
     """How many lines and rows come before those of this block."""

@@ -376,7 +376,7 @@ class TurnMeasured(Event):
     """One turn of a load test, as its client saw it."""
 
     table: ClassVar[str] = "turn_measured"
-    session: Annotated[int, "Session, from 1."]
+    session: Annotated[int | None, "Session, from 1, if the line says."] = None
     turn: Annotated[int, "Turn in the session, from 1."]
     elapsed_s: Annotated[float, "Time of the whole turn."]
     used_bytes: Annotated[int, "Used on all cards when the turn was over."]
@@ -398,6 +398,20 @@ class BlocksMeasured(Event):
     mean_length: Annotated[float, "Mean length as printed."]
     ratio: Annotated[float, "Share as printed, 0 to 1."]
     per_s: Annotated[float, "Tokens a second as printed."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckReported(Event):
+    """What a probe or script says of one thing that it checked of a server, in its own words."""
+
+    table: ClassVar[str] = "check_reported"
+    probe: Annotated[str | None, "Probe or script, if it says."] = None
+    model: Annotated[str | None, "Model that it names."] = None
+    check: Annotated[str | None, "What was checked, if the line says."] = None
+    result: Annotated[str | None, "Result as printed."] = None
+    amount: Annotated[float | None, "What it measured."] = None
+    unit: Annotated[str | None, "Of what that is a number."] = None
+    reason: Annotated[str | None, "Why, in its words."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -539,6 +553,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     RequestServed,
     TurnMeasured,
     BlocksMeasured,
+    CheckReported,
     CardAtTurn,
     EngineMeasured,
     SchedulerDecided,

@@ -112,9 +112,11 @@ class Lifecycle:
         if arguments.get("once"):
             confirms = "parent_ready" in line.pattern.effects
             for load in reversed(children):
-                open_ = load.closing is None and (load.ready is None or (confirms and not load.confirmed))
+                begun = load.implied and load.items  # it is announced before it allocates: this is of the next one
+                open_ = load.closing is None and not begun and (load.ready is None or (confirms and not load.confirmed))
                 named = load.label == label or (None in {label, load.label} and key_of(line) not in group.shared)
                 if open_ and named:
+                    load.announcements += [line.text, model or ""]
                     load.label, load.model = load.label or label, load.model or model
                     parent.current = load
                     return Owner(load.process, load, Scope.EXACT, "announced by its supervisor")
@@ -123,12 +125,13 @@ class Lifecycle:
                 close(load, line, "superseded")
             elif load.ready is None and not arguments.get("parallel"):
                 # One load at a time: the one before that never got ready was given up.
-                close(load, line, "aborted")
+                close(load, line, "unknown" if load.implied else "aborted")
         process = self.writers.new_process(group, line, parent=parent)
         process.label = label
         announced = self._open(process, line, model)
         announced.label = label
         announced.announced_by_parent = True
+        announced.announcements += [line.text, model or ""]
         announced.may_be.add("begin")
         announced.mute = self.writers.programs[parent.program].grammar.spawned
         parent.current = announced
@@ -153,12 +156,14 @@ class Lifecycle:
             load = self._open(process, line, process.label)
             load.label = process.label
             load.announced_by_parent = True
+            load.announcements.append(line.text)
             load.may_be.add("begin")
             load.spawned = True
             return Owner(process, load, Scope.EXACT, "spawned by its supervisor")
         waiting = [load for load in self.writers.children(group, line) if load.ready is None]
         if waiting and (label is None or waiting[-1].label in (None, label)):
             load = waiting[-1]
+            load.announcements.append(line.text)
             if load.spawned:
                 for item in load.items:
                     item.mark, item.why = Mark.SUPERSEDED, "the first attempt of this load was given up"

@@ -110,6 +110,8 @@ class Load:
     variables: dict[str, list[Any]] = field(default_factory=dict)
     announcers: set[tuple[str | None, str]] = field(default_factory=set)
     """Who said what to announce it: each says each once."""
+    announcements: list[str] = field(default_factory=list)
+    """Texts of its supervisor's lines that announce it, and what they name."""
     due: set[str] = field(default_factory=set)
     may_owe: set[str] = field(default_factory=set)
     owed: set[str] = field(default_factory=set)
@@ -255,6 +257,8 @@ class Group:
     """Starts that the process with a tag may belong to, while there are several."""
     restarted: set[tuple[str, int | None, str | None]] = field(default_factory=set)
     """Writers, with their tag, whose clock goes back without a line that begins a process."""
+    others: set[tuple[str, int | None]] = field(default_factory=set)
+    """Writers without a tag under whose name lines are made otherwise than theirs: somebody else is there."""
     shared: set[tuple[str, int | None]] = field(default_factory=set)
     """Writers (program, trusted pid) whose lines show that several processes write as one."""
     parts: list[Rowset] = field(default_factory=list)

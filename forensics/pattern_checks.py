@@ -155,10 +155,12 @@ def explain_line(catalogue: Catalogue, line: str) -> list[Attempt]:
                 continue
             found.append(_attempt(program, pattern, line, literal_is, prefix))
     rank = {True: 0, False: 1}
-    found.sort(
-        key=lambda one: (rank[one.reads], one.literal_is != "there", -len(one.matched), one.program, one.pattern)
-    )
-    return found
+
+    def near(one: Attempt) -> tuple[object, ...]:
+        # a literal of a few letters is in many lines, and says little where nothing follows from it
+        return rank[one.reads], not one.matched, one.literal_is != "there", -len(one.matched), one.program, one.pattern
+
+    return sorted(found, key=near)
 
 
 def _nearly(literal: str, line: str) -> str | None:

@@ -51,6 +51,14 @@ class Question:
             return f'"{self.name}"'
         return f'"{self.name}"({", ".join(f"NULL::{kind}" for _, kind in self.parameters)})'
 
+    def sorted_rows(self) -> tuple[str, str | None]:
+        """Its SQL without the order, and the order: none to take apart where that needs more than its columns."""
+        rows, _, order = self.sql.rpartition("\nORDER BY ")
+        words = {*re.findall(r"[\w.]+", order)} - {"ASC", "DESC", "NULLS", "FIRST", "LAST"}
+        if not rows or not words <= {name for name, _, _ in self.columns}:
+            return self.sql, None
+        return rows, order
+
     @property
     def signature(self) -> str:
         """Its name, for a macro with its parameters."""
@@ -200,18 +208,35 @@ def create_stored(connection: duckdb.DuckDBPyConnection, questions: Iterable[Que
                 connection.execute(_comments(one, stored=True))
 
 
-def fill_stored(connection: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> None:
+MANY_LINES = 300_000
+"""From so many lines on, rows are worked out first and sorted then: at once, DuckDB (2.0) holds both and runs out."""
+
+
+def fill_stored(
+    connection: duckdb.DuckDBPyConnection, questions: Sequence[Question], *, many_lines: int = MANY_LINES
+) -> None:
     """Work out the rows of stored questions, each after those that it builds on.
 
     Raises:
         QuestionError: A question's SQL does not run.
     """
+    (lines,) = connection.execute("SELECT count(*) FROM line").fetchone() or (0,)
+    many = lines >= many_lines
+    if many:
+        connection.execute("SET threads = 1")  # each thread sorts and joins in memory of its own
     for one in in_order(questions):
-        if one.stored:
-            try:
-                connection.execute(f'INSERT INTO "{one.name}" {one.sql}')
-            except duckdb.Error as error:
-                raise QuestionError(f"{one.name}.sql: {error}") from error
+        if not one.stored:
+            continue
+        rows, order = one.sorted_rows() if many else (one.sql, None)
+        try:
+            if order is None:
+                connection.execute(f'INSERT INTO "{one.name}" {rows}')
+                continue
+            connection.execute(f"CREATE TEMP TABLE unsorted AS {rows}")
+            connection.execute(f'INSERT INTO "{one.name}" FROM unsorted ORDER BY {order}')
+            connection.execute("DROP TABLE unsorted; COMMIT; BEGIN")  # or all inserted rows stay in memory
+        except duckdb.Error as error:
+            raise QuestionError(f"{one.name}.sql: {error}") from error
 
 
 class Asked:

@@ -307,7 +307,7 @@ class Painter:
         for cited in shown.legend:
             yield from self.hanging(
                 "  " + cited.alias.ljust(width),
-                " · ".join(filter(None, (cited.place, cited.time))),
+                " · ".join(filter(None, (cited.place, cited.time, cited.owner))),
                 2 + width,
                 2 + width,
             )

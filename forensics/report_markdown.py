@@ -86,7 +86,7 @@ def _other_loads(loads: Iterable[OtherLoad]) -> str:
 
 def _legend(legend: Iterable[Cited]) -> Iterator[str]:
     for cited in legend:
-        yield "  ".join(filter(None, (cited.alias, cited.place, cited.time)))
+        yield "  ".join(filter(None, (cited.alias, cited.place, cited.time, cited.owner)))
         if cited.text:
             cut = len(cited.text) > LONGEST_TEXT
             yield "    " + cited.text[:LONGEST_TEXT] + ("…" if cut else "")

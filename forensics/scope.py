@@ -259,11 +259,12 @@ class _Machine:
         suspect = suspect or owner.suspect
         if process is not None and not suspect:
             suspect = self.writers.implausible(process, owner.load, line)
+        if suspect and effects.keys() & {"process", "item", "load", "phase", "end", "spawn"}:
+            self._emit(line, Owner(process, None, None, "suspected forgery"), suspect)
+            return
         if suspect:
-            if effects.keys() & {"process", "item", "load", "phase", "end", "spawn"}:
-                self._emit(line, Owner(process, None, None, "suspected forgery"), suspect)
-                return
-            suspect = ""
+            self._emit(line, Owner(process, None, None, suspect))
+            return
         if process is not None:
             if "process" not in effects:
                 process.last = line
@@ -288,7 +289,7 @@ class _Machine:
                 blur(load, line, target)
         else:
             self._apply(group, line, owner)
-        self._emit(line, owner, suspect)
+        self._emit(line, owner)
 
     def _emit(self, line: Line, owner: Owner, suspect: str = "") -> None:
         load = owner.load

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from .columns import Rows
+from .columns import EventPart, Rows
 
 __all__ = ["Spool"]
 
@@ -32,15 +35,16 @@ class Spool:
         self._room -= rows.nbytes
         if self._room >= 0:
             return rows
+        whole, *parts = _batches(rows)
         sink = pa.BufferOutputStream()
         places: list[int] = []
-        for batch in _batches(rows):
+        for batch in (whole, *parts):
             places.append(sink.tell())
             with pa.ipc.new_stream(sink, batch.schema) as stream:
                 stream.write_batch(batch)
         view = self._write(sink.getvalue())
-        read = (pa.ipc.open_stream(pa.py_buffer(view[place:])).read_next_batch() for place in places)
-        return _with_batches(rows, list(read))
+        names = [table for table, found in rows.events.items() for _ in found]
+        return _with_views(rows, _Parts(names, places[1:], view), _read(view, places[0]))
 
     def _write(self, data: pa.Buffer) -> memoryview:
         if self._file is None:
@@ -64,16 +68,36 @@ def _batches(rows: Rows) -> list[pa.RecordBatch]:
     return found
 
 
-def _with_batches(rows: Rows, batches: list[pa.RecordBatch]) -> Rows:
-    whole, *others = batches
+class _Parts(Mapping[str, list[EventPart]]):
+    """Events by table, made anew whenever they are looked at: a log has hundreds of thousands of columns."""
+
+    def __init__(self, names: list[str], places: list[int], view: memoryview) -> None:
+        self._places: dict[str, array[int]] = {}
+        for name, place in zip(names, places, strict=True):
+            self._places.setdefault(name, array("q")).append(place)
+        self._view = view
+
+    def __getitem__(self, table: str) -> list[EventPart]:
+        return [_part(_read(self._view, place)) for place in self._places[table]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _read(view: memoryview, place: int) -> pa.RecordBatch:
+    return pa.ipc.open_stream(pa.py_buffer(view[place:])).read_next_batch()
+
+
+def _part(batch: pa.RecordBatch) -> EventPart:
+    columns = {name: batch[name] for name in batch.schema.names}
+    at: npt.NDArray[np.int32] = columns.pop("\0places").to_numpy(zero_copy_only=True)
+    return at, columns
+
+
+def _with_views(rows: Rows, events: Mapping[str, list[EventPart]], whole: pa.RecordBatch) -> Rows:
     numbers = {name: whole[name].to_numpy(zero_copy_only=True) for name in NUMBERS}
-    left = iter(others)
-    events: dict[str, list[tuple[Any, dict[str, pa.Array]]]] = {}
-    for table, parts in rows.events.items():
-        for _ in parts:
-            batch = next(left)
-            columns = {name: batch[name] for name in batch.schema.names}
-            at: np.ndarray[Any, np.dtype[np.int32]] = columns.pop("\0places").to_numpy(zero_copy_only=True)
-            events.setdefault(table, []).append((at, columns))
     cursors = None if rows.cursors is None else whole["cursors"]
     return replace(rows, text=whole["text"], cursors=cursors, events=events, **numbers)

@@ -9,7 +9,7 @@ from .catalogue import Program
 from .effects import close
 from .line import Line
 from .lives import Group, Load, Process, Scope
-from .writers import form_of, key_of, may_write, writers_of
+from .writers import form_of, key_of, may_load, may_write, writers_of
 
 __all__ = ["Owner", "Writers", "identity"]
 
@@ -132,7 +132,7 @@ class Writers:
             lives = [self._new_own(group, line)]
         if line.pattern.role == "anyone":
             had = [one for one in group.processes if (one.program, one.pid) == key and one.tag is None]
-            if relayed or len(had) > 1:
+            if relayed or len(had) > 1 or key in group.others:
                 return Owner(None, None, None, "nothing of it tells which server wrote it")
         if len(lives) == 1 and not relayed and key not in group.shared:
             only = lives[0]
@@ -142,6 +142,8 @@ class Writers:
                 and only.load is not None
                 and only.load.open
             ):
+                group.changes += key not in group.others
+                group.others.add(key)
                 return Owner(None, None, None, "made otherwise than its writer's lines")
             if only.load is not None and self.unnamed(group, line) and self._outgrown(only.load, line):
                 return Owner(only, None, None, "of a load that began before the log did it could be another's")
@@ -215,10 +217,13 @@ class Writers:
             for one in lives
             if one.load is not None and one.load.open and one.load.announced_by_parent and "begin" in one.load.may_be
         ]
+        model = getattr(line.matched.event, "model", None)
+        if not self.by_child(group, line):
+            # Servers of their own write among the children: what loads a file that nobody announced is one of them.
+            announced = [one for one in announced if one.load and may_load(one.load.announcements, model)]
         waking = [one for one in lives if one.wakes or (one.load and (one.load.asleep or "asleep" in one.load.may_be))]
         beginning = [one for one in lives if one.load is None and not one.routes]
         able = [*announced, *waking, *beginning]
-        model = getattr(line.matched.event, "model", None)
         named = [one for one in announced if model and one.load and model in {one.load.label, one.load.model}]
         named = named if self.by_child(group, line) else []
         if len(able) == 1:

@@ -8,6 +8,7 @@ any of its candidates, so each then may be in more than one phase, and what it p
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -26,6 +27,7 @@ __all__ = [
     "claimed_twice",
     "form_of",
     "key_of",
+    "may_load",
     "may_write",
     "settle",
     "shown_phase",
@@ -186,11 +188,12 @@ class _Announced:
     said: set[str] = field(default_factory=set)
     loaded: bool = False
 
-    def holds(self, model: str | None) -> bool:
-        """Whether it can be the child that loads a file; only a text that names files can say no."""
-        text = "\n".join(self.texts)
-        name = re.split(r"[/\\]", model or "")[-1]
-        return not name or name in text or not re.search(r"[/\\][^/\\\s]+[/\\]\S", text)
+
+def may_load(texts: Iterable[str], model: str | None) -> bool:
+    """Whether a child that these texts announce can be the one that loads a file; only texts that name files say no."""
+    text = "\n".join(texts)
+    name = re.split(r"[/\\]", model or "")[-1]
+    return not name or name in text or not re.search(r"[/\\][^/\\\s]+[/\\]\S", text)
 
 
 FORMS = frozenset({"bare", "prefix", "json"})
@@ -219,7 +222,8 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
     waiting: dict[tuple[str, str], _Announced] = {}
     good: set[str] = set()
     bad: set[str] = set()
-    announced = wakes = False
+    announced = False
+    wakes: Counter[str] = Counter()
     for line in lines:
         pattern = line.pattern
         effects, event = pattern.effects, line.matched.event
@@ -252,13 +256,14 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
             if fits:
                 fits[0].said.add(pattern.name)
         elif "load" in effects:
-            fits = [one for one in started if not one.loaded and one.holds(model)]
+            fits = [one for one in started if not one.loaded and may_load(one.texts, model)]
             if fits:
                 fits[0].loaded = True
-            elif wakes:
+            elif wakes[form]:
+                wakes[form] -= 1
                 continue
         else:
-            wakes = wakes or effects.get("due", {}).get("next") == "load"
+            wakes[form] += effects.get("due", {}).get("next") == "load"
             continue
         (good if fits else bad).add(form)
     made = {relay.form for relay in relays.values()}

@@ -106,4 +106,4 @@ SELECT
     answers.asked_reasoning, answers.limited, joined.load_id, joined.request, joined.joined_by
 FROM answers
 LEFT JOIN joined USING (line_id)
-ORDER BY answers.at_us NULLS LAST, answers.source_id, answers.line_id
+ORDER BY at_us NULLS LAST, source_id, line_id

@@ -2,7 +2,8 @@
 --
 -- One row a turn of a load test, from the client's turn log, or from the server's own lines where there is none.
 --
--- From the server's lines a turn is a request with a total; five of them are taken for a session, and what was used is
+-- What the script printed of its turns is read where the turn log is not there; the session is then that of the line
+-- before. From the server's lines a turn is a request with a total; five of them are taken for a session, and what was used is
 -- what the load's process held on its cards in the sample before. A turn that the client gave up shows in no such line.
 --
 -- run            VARCHAR  Source of the turn log, or the load.
@@ -19,16 +20,42 @@
 -- silent_empty   BOOLEAN  Answered with 200, without an error, after a second or more, and empty.
 -- slow           BOOLEAN  Longer than 30 s.
 -- line_id        VARCHAR  The line.
-WITH told AS (
+WITH sessions AS (
+    SELECT line.source_id, marker.ordinal, TRY_CAST(split_part(marker.detail, '/', 1) AS BIGINT) AS session
+    FROM marker_seen AS marker
+    JOIN line USING (line_id)
+    WHERE marker.what = 'soak_session'
+),
+measured AS (
     SELECT
-        line.source_id AS run, 'turn log' AS basis, session, turn, turn_measured.ordinal, elapsed_s, used_bytes,
+        line.source_id, turn_measured.* REPLACE (coalesce(turn_measured.session, sessions.session) AS session),
+        turn_measured.session IS NULL AS printed
+    FROM turn_measured
+    JOIN line USING (line_id)
+    ASOF LEFT JOIN sessions
+        ON sessions.source_id = line.source_id AND sessions.ordinal <= turn_measured.ordinal
+    WHERE turn_measured.believed
+),
+-- what was printed of a run whose turn log lies beside it is the same run
+twins AS (
+    SELECT printed.source_id
+    FROM measured AS printed
+    JOIN measured AS logged
+        ON regexp_replace(logged.source_id, '[^/!]+$', '') = regexp_replace(printed.source_id, '[^/!]+$', '')
+        AND logged.session = printed.session AND logged.turn = printed.turn AND logged.used_bytes = printed.used_bytes
+    WHERE printed.printed AND NOT logged.printed
+    GROUP BY printed.source_id
+    HAVING count(DISTINCT printed.line_id) = (SELECT count(*) FROM measured AS own WHERE own.source_id = printed.source_id)
+),
+told AS (
+    SELECT
+        source_id AS run, 'turn log' AS basis, session, turn, ordinal, elapsed_s, used_bytes,
         first_token_s, tokens_per_s, tokens, status <> 200 OR error <> '' AS failed,
         status = 200 AND error = '' AND elapsed_s >= 1
             AND CASE WHEN tokens IS NULL THEN tokens_per_s = 0 ELSE tokens = 0 END AS silent_empty,
-        turn_measured.line_id
-    FROM turn_measured
-    JOIN line USING (line_id)
-    WHERE turn_measured.believed
+        line_id
+    FROM measured
+    WHERE session IS NOT NULL AND source_id NOT IN (SELECT source_id FROM twins)
 ),
 -- One request is timed by several lines that follow each other: its prompt, its decoding, and the total of both.
 timed AS (

@@ -13,4 +13,4 @@ untimed AS (
 SELECT untimed.line_id, timed.time_us AS at
 FROM untimed
 ASOF JOIN timed ON timed.source_id = untimed.source_id AND timed.ordinal <= untimed.ordinal
-ORDER BY untimed.line_id
+ORDER BY line_id

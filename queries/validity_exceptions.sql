@@ -43,4 +43,4 @@ LEFT JOIN failures USING (load_id)
 LEFT JOIN (SELECT DISTINCT load_id, task FROM request_rates) AS timed
     ON timed.load_id = moved.load_id AND timed.task = moved.task
 WHERE timed.task IS NULL AND (moved.cancelled OR NOT moved.released)
-ORDER BY moved.ordinal
+ORDER BY ordinal

@@ -123,4 +123,4 @@ SELECT
 FROM asked
 JOIN told USING (load_id)
 LEFT JOIN fired USING (load_id, request)
-ORDER BY asked.request
+ORDER BY request

@@ -327,6 +327,45 @@ def test_a_load_over_two_cards_does_not_escape_a_signature(tmp_path: Path) -> No
     assert "cliff_2a" in {entry["class"] for entry in one["candidates"]}
 
 
+def test_a_failure_is_of_the_build_that_it_was_seen_in(tmp_path: Path) -> None:
+    # neither the page nor the run names a version of the engine; the pin of the run is one of patches
+    error = REFUSED.replace("9866.00", "50.00") + ILLEGAL.strip().splitlines()[-1]
+    log = (
+        journal(100, -1, "build_info: b11434-a17c3fd38")
+        + load(100, 0, "m", failing=61000, error=error)
+        + journal(200, 99, "build_info: b11500-0c1d2e3f4")
+        + load(200, 100, "n", served=(61000,))
+    )
+    answer = ask(tmp_path, log)
+    (one,) = answer.document["failures"]
+    assert (one["number"], one["version"]) == (1, "11434")
+    assert ("build", "llama.cpp 11434") in [row for section in answer.sections for row in section.rows]
+    assert ("version", "11434", ["11500"]) in [
+        (entry["name"], entry["failed"], entry["served"]) for entry in answer.document["separating"]
+    ]
+
+
+def test_a_buffer_that_a_collective_did_not_get_is_the_root_of_what_follows(tmp_path: Path) -> None:
+    log = journal(
+        100,
+        0,
+        "(APIServer pid=100) INFO 09-18 08:00:00 [api_utils.py:273] non-default args: {'model': '/m/q'}",
+        "(EngineCore pid=9) INFO 09-18 08:00:09 [core.py:112] Initializing a V1 LLM engine (v0.25.1) with config: "
+        "model='/m/q'",
+        "box:11:90 [1] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'",
+        "box:11:90 [1] include/alloc.h:185 NCCL WARN Failed to CUDA calloc 6291456 bytes",
+        "box:11:90 [1] proxy.cc:1143 NCCL WARN Socket recv failed while polling for opId=0x55a51966cc80",
+        "(Worker_TP1 pid=11) ERROR 09-18 08:00:20 [multiproc_executor.py:487] RuntimeError: NCCL error: unhandled cuda "
+        "error (run with NCCL_DEBUG=INFO for details)",
+    )
+    (one,) = ask(tmp_path, log).document["failures"]
+    assert (one["error_class"], one["message"]) == ("out_of_memory", "Cuda failure 'out of memory'")
+    assert [entry["message"] for entry in one["followed"]] == [
+        "Failed to CUDA calloc",
+        "NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+    ]
+
+
 def test_an_orderly_end_that_its_server_complains_of_is_no_failure(tmp_path: Path) -> None:
     log = journal(
         100,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +101,119 @@ def test_the_option_prints_the_lines(name: str) -> None:
     )
     assert done.exit_code == 0
     assert re.search(r"(?m)^ *e1 .*router\.log", done.stdout)
+
+
+HEAD = re.compile(r"^ *e\d+ +(?P<source>\S+?)(?P<by>@| at byte |:)(?P<place>\d+)(?: .*)?$")
+"""How a line of evidence begins: where it stands."""
+
+OWNER = re.compile(r"\bload (\w+)$")
+
+ASKED = {
+    **{name: (name, FIXTURES / folder) for name, folder in CASES.items()},
+    "crashes of two": ("crashes", FIXTURES / "llama-killed-then-reloaded"),
+    "diff": ("diff", "1", "2", FIXTURES / "llama-router-ping-pong"),
+    "explain-vram": ("explain-vram", FIXTURES / "llama-mtp-vision-two-cards-plain"),
+    "explain-vram of one": ("explain-vram", "--load", "prod", FIXTURES / "spec-refutation-router"),
+    "kv of a server without a pool": ("kv", FIXTURES / "llama-single-card"),
+    "loads of one": ("loads", "--load", "prod", FIXTURES / "spec-refutation-router"),
+    "soak": ("soak", FIXTURES / "soak-against-bench"),
+    "spec of one": ("spec", "--load", "prod", FIXTURES / "spec-refutation-router"),
+    "timeline of one": ("timeline", "--load", "1", FIXTURES / "llama-router-ping-pong"),
+    "traffic": ("traffic", "TEXT"),
+    "validity of one": ("validity", "--load", "prod", FIXTURES / "spec-refutation-router"),
+}
+
+ROWS = {"soak", "timeline", "timeline of one"}
+"""Answers that cite rows of tables too: those are printed in words, and only some lines as they stand."""
+
+
+def takes_evidence() -> set[str]:
+    """The commands that have the option."""
+    return {
+        str(command.name)
+        for command in app.registered_commands
+        if command.callback is not None and "evidence" in signature(command.callback).parameters
+    }
+
+
+def test_each_command_that_takes_the_option_is_asked() -> None:
+    assert {words[0] for words in ASKED.values()} == takes_evidence()
+
+
+@pytest.fixture(autouse=True)
+def _short_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers name inputs as they were given, and fold what is too long for a screen."""
+    monkeypatch.chdir(FIXTURES.parent)
+
+
+def printed(words: Sequence[object], *more: str) -> str:
+    """What a command prints on a console so wide that nothing is folded."""
+    given = [str(word).removeprefix(f"{FIXTURES.parent}/") for word in words]
+    done = CliRunner().invoke(app, [*given, "--quiet", *more], env={"COLUMNS": "4000"})
+    assert done.exit_code in {0, 3}, done.stderr
+    return done.stdout
+
+
+def there(head: re.Match[str]) -> str:
+    """What stands in the source where a line of evidence says."""
+    raw = Path(head["source"]).read_bytes()
+    raw = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+    place = int(head["place"])
+    line = raw.split(b"\n")[place - 1] if head["by"] == ":" else raw[place:].split(b"\n", 1)[0]
+    return line.decode("utf-8", "replace")
+
+
+def loads_of(node: object) -> Iterator[str]:
+    """The loads that a document names, its evidence left aside."""
+    if isinstance(node, Mapping):
+        for key, inner in node.items():
+            if key == "load_id" and inner:
+                yield str(inner)
+            if key != "evidence" or not isinstance(inner, Mapping):
+                yield from loads_of(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from loads_of(inner)
+
+
+def texts_of(node: object, part: str = "") -> Iterator[tuple[str, str]]:
+    """Each text of a document, and which part of it tells of other loads, if one does."""
+    if isinstance(node, Mapping):
+        for key, inner in node.items():
+            yield from texts_of(inner, key if key in {"elsewhere", "set_aside"} else part)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from texts_of(inner, part)
+    elif isinstance(node, str):
+        yield part, node
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_each_command_prints_true_lines_with_their_place_and_their_owner(name: str, tmp_path: Path) -> None:
+    words: list[object] = list(ASKED[name])
+    if words[-1] == "TEXT":
+        words[-1] = tmp_path / "access.log"
+        (tmp_path / "access.log").write_text(TEXTS["traffic"], "utf-8")
+    lines = printed(words, "--evidence").split("\n")
+    named = set(loads_of(json.loads(printed(words, "--format", "json"))))
+    heads = [(found, lines[place + 1].strip()) for place, line in enumerate(lines) if (found := HEAD.match(line))]
+    true = 0
+    for head, text in heads:
+        true += "".join(there(head).split())[:80].startswith("".join(text.split())[:80])
+        owner = OWNER.search(head[0])
+        assert owner is None or owner[1] == "none" or owner[1] in named, head[0]
+    assert true
+    assert true == len(heads) or name in ROWS
+
+
+@pytest.mark.parametrize("name", ["explain-vram of one", "kv", "loads of one", "spec of one", "validity of one"])
+def test_what_is_asked_of_one_load_rests_on_its_lines_and_shows_others_as_theirs(name: str) -> None:
+    document = json.loads(printed(ASKED[name], "--format", "json"))
+    (own,) = {load["load_id"] for load in document["loads" if "loads" in document else "pools"]}
+    entries = document.pop("evidence")
+    mine = {line for part, line in texts_of(document) if part not in {"elsewhere", "set_aside"}} & entries.keys()
+    assert mine
+    assert {entries[line]["load_id"] for line in mine} <= {None, own}
 
 
 @pytest.mark.parametrize("folder", ["spec-refutation-router", "spec-refutation-journal"])

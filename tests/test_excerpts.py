@@ -215,3 +215,56 @@ def test_what_only_a_serving_load_prints_is_not_given_to_a_load_that_was_never_s
     assert rows(found, "SELECT load_id, rule FROM line WHERE event = 'draft_accepted'") == [
         (None, "of a load that began before the log did it could be another's")
     ]
+
+
+ASLEEP = """\
+INFO 04-23 10:00:24 [worker.py:287] the current vLLM instance can use total_gpu_memory (79.14GiB) x \
+gpu_memory_utilization (0.25) = 19.78GiB
+INFO 04-23 10:00:24 [worker.py:287] model weights take 8.64GiB; non_torch_memory takes 0.15GiB; PyTorch activation \
+peak memory takes 0.25GiB; the rest of the memory reserved for KV Cache is 10.74GiB.
+INFO 04-23 10:08:37 [worker.py:145] Sleep mode freed 19.51 GiB memory, 26.31 GiB memory is still in use.
+"""
+
+
+def test_a_sleep_behind_an_allocation_is_nobodys_where_no_line_says_that_the_load_got_ready(tmp_path: Path) -> None:
+    # an engine inside of a trainer says no such line, and another start of the same log could have fallen asleep
+    found = case(tmp_path, server=ASLEEP)
+    assert owners(found, "memory_profiled") == [(1, "inferred", None)] * 2
+    assert rows(found, "SELECT load_id, rule FROM line WHERE event = 'buffer_released'") == [
+        (None, "no start of this stream was in a phase to write it")
+    ]
+    ready = ASLEEP.replace("INFO 04-23 10:08:37", "INFO:     Application startup complete.\nINFO 04-23 10:08:37")
+    assert owners(case(tmp_path, server=ready), "buffer_released") == [(1, "inferred", None)]
+
+
+FITTED = (
+    "0.00.196.882 I main: printing estimated memory in MiB to stdout (device, model, context, compute) ...\n"
+    "CUDA0 6742 4741 2259 \n"
+    "host 1280 0 154 \n"
+)
+
+
+def test_the_rows_of_a_fit_are_forecasts_and_show_no_load(tmp_path: Path) -> None:
+    found = case(tmp_path, server=FITTED)
+    assert rows(found, "SELECT what, device, size_bytes // 1048576 FROM memory_estimated ORDER BY ordinal") == [
+        ("fit projection", "CUDA0", 13742),
+        ("fit projection", "host", 1434),
+    ]
+    assert (lives(found), items(found)) == ([], [])
+
+
+def test_a_plan_behind_the_allocations_of_a_load_is_the_next_loads(tmp_path: Path) -> None:
+    # Ollama plans before its runner allocates; what was loaded before the log begins has allocated already.
+    stamp = "Nov 19 10:00:{:02} host ollama[1002]: {}\n"
+    cache = stamp.format(23, "llama_kv_cache_init:      CUDA0 KV buffer size =   672.00 MiB")
+    plan = stamp.format(
+        59,
+        'time=2024-11-19T10:00:59.083-06:00 level=INFO source=memory.go:343 msg="offload to cuda" '
+        'layers.requested=-1 layers.model=101 layers.offload=96 layers.split=16,27,27,26 memory.available="[15.0 GiB]" '
+        'memory.required.full="53.1 GiB" memory.required.partial="50.2 GiB"',
+    )
+    found = case(tmp_path, server=cache + plan)
+    assert rows(found, "SELECT number, engine, end_reason FROM load ORDER BY number") == [
+        (1, "llama.cpp", "unknown"),
+        (2, "ollama", "log_ends"),
+    ]

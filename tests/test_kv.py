@@ -384,7 +384,8 @@ def test_what_fits_is_not_reckoned_in_proportion_to_the_length(
 
 
 def test_when_a_card_was_shared_is_told_by_starts_and_by_no_story(tmp_path: Path) -> None:
-    # one sentence of a story says "until August", another "for two weeks in August": the starts say when
+    # one sentence of a story says "until August", another "for two weeks in August", and none gives a day: the
+    # starts say when, and the story beside them moves nothing
     day = 86400
     log = (
         boot(100, 0, 530081, "2.02", budget="8.09")
@@ -392,7 +393,8 @@ def test_when_a_card_was_shared_is_told_by_starts_and_by_no_story(tmp_path: Path
         + boot(300, 17 * day, 548909, "2.09", budget="8.38")
     )
     used = cards_csv(*((at * day - 5, card, 4058 if at == 3 and card else 300) for at in (0, 3, 17) for card in (0, 1)))
-    pools = ask(opened(tmp_path, vllm_log=log, gpu_csv=used)).document["pools"]
+    story = "Until August the image model was a lodger.\n\nIt lived on that card for two weeks in August.\n"
+    pools = ask(opened(tmp_path, vllm_log=log, gpu_csv=used, story_txt=story)).document["pools"]
     assert [(pool["begun_at"][:10], pool["tokens"]) for pool in pools] == [
         ("2026-09-18", 530081),
         ("2026-09-21", 289661),

@@ -463,6 +463,10 @@ def test_a_line_that_tells_nothing_of_its_writer_is_owned_only_where_one_server_
     owner = "SELECT number FROM line LEFT JOIN load USING (load_id) WHERE pattern = 'breakdown_json'"
     assert rows(case(tmp_path, one=begin.format("a") + table), owner) == [(1,)]
     assert rows(case(tmp_path, two=begin.format("a") + begin.format("b") + table), owner) == [(None,)]
+    other = (
+        '{"type":"log","time":3671,"level":"info","msg":"cmn  common_init_: fitting params to device memory ...\\n"}\n'
+    )
+    assert rows(case(tmp_path, three=begin.format("a") + other + table), owner) == [(None,)]
 
 
 def test_a_server_that_wakes_beside_another_is_not_taken_for_it(tmp_path: Path) -> None:
@@ -585,3 +589,39 @@ def test_a_routers_child_is_ready_when_a_request_goes_to_its_port(tmp_path: Path
     begun = ROUTER + spawn.format(25, "alpha", 35171) + spawn.format(35, "beta", 35172)
     found = case(tmp_path, server=begun + of(35171, BEGIN + ALPHA) + of(35172, BEGIN + BETA) + request)
     assert lives(found) == [(1, "alpha", False, "log_ends"), (2, "beta", True, "log_ends")]
+
+
+def test_a_line_whose_clock_contradicts_its_writers_is_of_no_load_even_where_it_changes_nothing(tmp_path: Path) -> None:
+    # A request's text could hold such a line, and so could another server that writes under the same name.
+    timing = "0.{}.000.000 I slot print_timing: id  0 | task 0 | graphs reused = 31\n"
+    found = case(tmp_path, server=BEGIN + ALPHA + timing.format("03") + timing.format("58") + CLEANUP)
+    reused = (
+        "SELECT number, rule FROM line LEFT JOIN load USING (load_id) WHERE pattern = 'graphs_reused' ORDER BY record"
+    )
+    assert rows(found, reused) == [
+        (1, "only writer of its source"),
+        (None, "its clock does not fit its writer's other lines"),
+    ]
+
+
+RELAY = """\
+Welcome to KoboldCpp - Version 1.119
+Loading Text Model: /m/alpha.gguf
+build: 4589 (eb7cf15a) with gcc-12 (Debian 12.2.0-14) 12.2.0 for x86_64-linux-gnu
+main: HTTP server is listening, hostname: 0.0.0.0, port: 8008, http threads: 15
+srv    load_model: loading model '/m/beta.gguf'
+"""
+
+
+def test_what_loads_a_file_that_no_supervisor_announced_is_a_server_of_its_own(tmp_path: Path) -> None:
+    # Both write without a prefix into one stream; the supervisor's child has not said anything yet.
+    found = case(tmp_path, server=RELAY + "load_tensors: offloaded 37/37 layers to GPU\n")
+    assert [(model, engine) for model, engine in rows(found, "SELECT model, engine FROM load ORDER BY number")] == [
+        ("/m/alpha.gguf", "koboldcpp"),
+        ("/m/beta.gguf", "llama.cpp"),
+    ]
+    began = "SELECT pattern, number FROM line LEFT JOIN load USING (load_id) WHERE pattern LIKE {!r} ORDER BY record"
+    assert rows(found, began.format("load_begins")) == [("load_begins", 1), ("load_begins", 2)]
+    assert rows(found, began.format("http_%")) == [("http_listening_first", None)]
+    placed = "SELECT scope, len(string_split(candidates, ' ')) FROM line WHERE pattern = 'layers_offloaded'"
+    assert rows(found, placed) == [("ambiguous", 2)]

@@ -42,6 +42,11 @@ def run(folder: Path, text: str) -> dict[str, Any]:
     return dict(found)
 
 
+def run_of(folder: Path, files: dict[str, str]) -> dict[str, Any]:
+    (found,) = soak(case(folder, files)).document["runs"]
+    return dict(found)
+
+
 def verdicts(found: dict[str, Any]) -> dict[str, str]:
     return {one["rules"]: one["verdict"] for one in found["verdicts"]}
 
@@ -192,6 +197,98 @@ def test_a_pass_is_said_to_be_no_validation_of_patches(tmp_path: Path) -> None:
     assert answer.verdict == "50 turns in ten sessions: PASS by every rule set."
     assert "A pass is no validation of patches" in screen(ask, answer)
     assert [note for note in answer.document["notes"] if "−47 %" in note] != []
+
+
+def bench(code: float, prompts: str = "CODE (prompt=86 chars, max_tokens=800)") -> str:
+    """What a benchmark prints of one class of prompts."""
+    mean = f"  decode_TPS     mean= {code:.2f}   std=  1.00   CV= 1.0%   min=1.00   max=2.00"
+    return f"========== {prompts} ==========\n{mean}\n"
+
+
+def compared(folder: Path, files: dict[str, str]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            Path(one["run"]).parent.name,
+            Path(one["other"]).parent.name,
+            one["prompts"],
+            round(one["bench_change"], 3),
+            round(one["soak_change"], 3),
+            one["inverted"],
+        )
+        for one in soak(case(folder, files)).document["benches"]
+    ]
+
+
+def test_a_benchmark_that_ranks_two_the_other_way_than_the_test_does_is_told(tmp_path: Path) -> None:
+    # the table prints ratios only (+37 % in short code, −47 % over many turns): the rates are made to give them
+    files = {
+        "dflash/bench.txt": bench(109.6),
+        "dflash/turn-log.csv": log(*[good(46900, 37.1)] * 10),
+        "plain/bench.txt": bench(80.0),
+        "plain/turn-log.csv": log(*[good(46100, 70.0)] * 10),
+    }
+    assert compared(tmp_path, files) == [("dflash", "plain", "CODE", 0.37, -0.47, True)]
+    ask = case(tmp_path, {})
+    answer = soak(ask)
+    assert answer.about[1] == (
+        "dflash against plain: +37 % in CODE by the benchmark, −47 % over the turns: the benchmark ranks them the "
+        "other way. Choose by the work that is to be done."
+    )
+    assert {one["verdict"] for run in answer.document["runs"] for one in run["verdicts"]} == {"PASS"}
+    assert set(answer.document["benches"][0]["evidence"]) <= set(answer.cited)
+
+
+@pytest.mark.parametrize(
+    ("benched", "soaked", "inverted"),
+    [(109.6, 95.0, False), (103.0, 37.1, False), (109.6, 68.0, False), (109.6, 66.0, True)],
+    ids=["both faster", "3 % by the benchmark", "3 % over the turns", "6 % over the turns"],
+)
+def test_a_difference_that_warm_cards_make_too_ranks_nothing(
+    tmp_path: Path, benched: float, soaked: float, inverted: bool
+) -> None:
+    files = {
+        "a/bench.txt": bench(benched),
+        "a/turn-log.csv": log(*[good(46900, soaked)] * 2),
+        "b/bench.txt": bench(100.0 if benched < 105 else 80.0),
+        "b/turn-log.csv": log(*[good(46100, 70.0)] * 2),
+    }
+    ((*_, found),) = compared(tmp_path, files)
+    assert found is inverted
+
+
+def test_a_benchmark_is_of_the_one_test_in_its_folder_or_of_none(tmp_path: Path) -> None:
+    two = {"turn-log.csv": log(good(1, 10.0)), "other.csv": log(good(2, 20.0)), "bench.txt": bench(80.0)}
+    assert compared(tmp_path, two) == []
+    assert compared(tmp_path, {"x/bench.txt": bench(90.0), "x/turn-log.csv": log(good(3, 30.0))}) == []
+
+
+def printed_turns(*sessions: int) -> str:
+    """What the script prints of sessions of two turns that end with so much in use."""
+    return "[soak] mode=continuous sessions=5 turns=2 max_growth=200MiB timeout=1800s\n" + "".join(
+        f"[soak] session {number}/5\n"
+        + "".join(
+            f"[soak]   turn {turn}/2: status=200 wall=5210ms ttft=830ms decode_tps=81.200 vram={used}MiB\n"
+            for turn in (1, 2)
+        )
+        for number, used in enumerate(sessions, 1)
+    )
+
+
+def test_turns_that_the_script_printed_are_of_the_session_before_them(tmp_path: Path) -> None:
+    found = run_of(tmp_path, {"screen.txt": printed_turns(47000, 47000, 47240)})
+    assert (found["sessions"], found["turns"], found["growth_mib"], found["retention"]) == (3, 6, 240, 1.0)
+    assert verdicts(found) == {"code": "FAIL", "help text": "FAIL", "published rows": "WARN"}
+
+
+def test_a_run_that_was_logged_and_printed_is_one(tmp_path: Path) -> None:
+    files = {"turn-log.csv": log(good(47000), good(47240), turns=2), "screen.txt": printed_turns(47000, 47240)}
+    assert run_of(tmp_path, files)["run"].endswith("turn-log.csv")
+    assert len(soak(case(tmp_path, {"screen.txt": printed_turns(47000, 47300)})).document["runs"]) == 2
+
+
+def test_a_turn_behind_no_session_is_of_no_run(tmp_path: Path) -> None:
+    turn = printed_turns(47000).splitlines()[2] + "\n"
+    assert soak(case(tmp_path, {"screen.txt": turn})).code == 3
 
 
 def test_a_row_that_is_torn_is_counted_and_left_out(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from forensics.casefile import CASE, attach_case
 from forensics.casewrite import _seal
 from forensics.ingest import ingest
 from forensics.opened import open_case
-from forensics.question import install, load_questions
+from forensics.question import fill_stored, install, load_questions
 
 QUESTIONS = load_questions()
 RECORDED = Path(__file__).parents[1] / "fixtures" / "llama-mtp-vision-two-cards-plain"
@@ -37,6 +37,20 @@ def test_what_is_kept_is_what_the_questions_answer(case: Path) -> None:
         kept = {name: rows(connection, f'{CASE}"."{name}') for name in stored}
         assert [name for name in stored if kept[name] != rows(connection, name)] == []
         assert sum(found != "[]" for found in kept.values()) > 40
+
+
+def test_a_large_case_keeps_the_same_rows_though_they_are_sorted_apart(case: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.case"
+    again.write_bytes(case.read_bytes())
+    stored = [one for one in QUESTIONS if one.stored]
+    assert sum(one.sorted_rows()[1] is not None for one in stored) > 30
+    with duckdb.connect(again) as connection:
+        connection.execute("SET TimeZone = 'UTC'; BEGIN")
+        kept = {one.name: rows(connection, one.name) for one in stored}
+        for one in stored:
+            connection.execute(f'DELETE FROM "{one.name}"')
+        fill_stored(connection, QUESTIONS, many_lines=1)
+        assert [one.name for one in stored if rows(connection, one.name) != kept[one.name]] == []
 
 
 def test_what_other_questions_left_is_not_used(case: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from forensics.records.journal_file import MAGIC
 from forensics.records.journal_text import style_of
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
+from forensics.records.probe_rows import is_probe_row
 from forensics.records.reports import has_counters, is_report_table
 from forensics.records.rocm import is_rocm_csv, is_rocm_text
 from forensics.records.smi_columns import Column, header_of, infer_columns
@@ -123,6 +124,8 @@ def _json(sample: list[bytes], body: bytes, *, whole: bool) -> Format | None:
             return Format("json-capture")
         if any(has_counters(entry) for entry in entries):
             return Format("request-jsonl")
+        if any(is_probe_row(entry) for entry in entries):
+            return Format("probe-jsonl")
     if not entries:
         if _is_document(body, whole=whole) or first.startswith((b'{"', b"[{")) or first in (b"{", b"["):
             return set_aside

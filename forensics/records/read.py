@@ -26,6 +26,7 @@ from forensics.records.json_lines import read_docker_json, read_json_log
 from forensics.records.lines import read_text
 from forensics.records.options import HEAD, Options
 from forensics.records.prefixed import read_prefixed
+from forensics.records.probe_rows import read_probe_rows
 from forensics.records.reports import read_report_table, read_requests
 from forensics.records.rocm import read_rocm_csv, read_rocm_text
 from forensics.records.smi_csv import read_smi_csv
@@ -448,6 +449,8 @@ def _readers(
             yield from read_prefixed(source, pieces, options, found.name)
         case "turn-log":
             yield from read_turn_log(source, pieces, options)
+        case "probe-jsonl":
+            yield from read_probe_rows(source, pieces, options)
         case "block-table":
             yield from read_block_table(source, pieces, options)
         case "nvidia-smi-table":

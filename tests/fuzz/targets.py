@@ -282,7 +282,8 @@ def scan(data: bytes) -> Features:
         assert counts.sized >= counts.sized_read
         assert counts.read == len({line.record for line in lines})
         unread = counts.sized - counts.sized_read
-        assert len(counts.unread) + counts.unread_dropped <= unread
+        kept = sum(one.what != "tokens" for one in counts.unread)  # records with tokens only are sampled, not counted
+        assert kept + counts.unread_dropped <= unread + counts.placed - counts.placed_read
     for line in lines:
         assert 0 <= line.offset <= line.offset + line.length <= len(data)
         assert line.carried_by is None or line.carried_by < line.record

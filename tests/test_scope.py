@@ -437,6 +437,12 @@ def test_a_server_that_begins_where_another_was_killed_gives_nothing_to_it_thoug
     assert [load for load, _ in owned] == [None] * 3
 
 
+def test_a_server_that_begins_where_another_said_that_it_ends_owns_what_comes_then(tmp_path: Path) -> None:
+    ended = RESTARTED.format(model="a") + CLEANUP.replace("0.09.589.530", "0.02.844.383")
+    found = case(tmp_path, server=ended + RESTARTED.format(model="b") + AT_DEFAULT_VERBOSITY)
+    assert [load for load, clock in rows(found, WHOSE) if clock >= "0.03"] == [2] * 3
+
+
 def test_an_amount_without_a_prefix_where_two_servers_with_one_write_is_suspect_and_of_neither(tmp_path: Path) -> None:
     died = RESTARTED.format(model="a") + "0.02.844.383 I load_tensors: offloaded 37/37 layers to GPU\n"
     both = died + RESTARTED.format(model="b") + AT_DEFAULT_VERBOSITY.splitlines()[0] + "\n"

@@ -343,7 +343,7 @@ class Forks:
                 os._exit(_trace(items, self.reach, state))
             _, status = os.waitpid(child, 0)
             if status:
-                raise RuntimeError("a test fails with nothing changed")
+                raise RuntimeError(f"with nothing changed: {self.reach.read_text('utf-8')}")
         return {
             name: Test(seconds, {module: set(lines) for module, lines in taken.items()})
             for name, (seconds, taken) in json.loads(self.reach.read_text("utf-8"))["tests"].items()
@@ -384,6 +384,7 @@ def _trace(items: dict[str, pytest.Item], reach: Path, state: str) -> int:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         seconds[name] = time.monotonic() - begun
         if item.session.testsfailed:
+            reach.write_text(json.dumps({"state": f"{name} failed"}), "utf-8")
             return 1
     traced.stop()
     lines: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))

@@ -140,3 +140,10 @@ def test_a_proxys_lines_about_a_model_are_of_its_load_until_it_starts_it_again(
     assert rows(found, "SELECT ready_line IS NOT NULL FROM load") == [(True,)] * len(ends)
     last = "SELECT number FROM line LEFT JOIN load USING (load_id) ORDER BY ordinal DESC LIMIT 1"
     assert rows(found, last) == [(request_of,)]
+
+
+def test_first_words_of_one_of_two_children_that_were_started_are_of_either(tmp_path: Path) -> None:
+    words = "ggml_cuda_init: found 1 CUDA devices:"
+    found = case(tmp_path, server="\n".join([PROXY, COMMAND.format("a"), COMMAND.format("b"), words]) + "\n")
+    last = "SELECT scope, rule, len(string_split(candidates, ' ')) FROM line ORDER BY ordinal DESC LIMIT 1"
+    assert rows(found, last) == [("ambiguous", "several children are announced, and none is named", 2)]

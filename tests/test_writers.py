@@ -85,6 +85,7 @@ def test_a_beginning_whose_clock_goes_on_is_of_another_server_and_one_whose_cloc
     first = clocked(BEGINS, LOADS)
     assert twins(written(tmp_path, *first, *clocked(BEGINS, LOADS))) is False
     assert twins(written(tmp_path, *first, *clocked(BEGINS, LOADS, at=2))) is True
+    assert twins(written(tmp_path, *first, *clocked(BEGINS, LOADS, at=1))) is True  # not a microsecond back
     # The clock of the last line counts that has one.
     assert twins(written(tmp_path, *first, READY, *clocked(BEGINS, LOADS, at=2))) is False
 
@@ -156,3 +157,9 @@ def test_children_of_a_supervisor_that_says_nothing_of_their_lines_may_write_in_
 def test_what_another_program_announces_is_not_of_the_supervisor_that_is_asked_about(tmp_path: Path) -> None:
     lines = written(tmp_path, LISTENS, STARTS, LOADS)
     assert strangers(lines, {"llama-swap": Relay(None, False)}) == (set(), set())
+
+
+def test_a_child_that_no_line_starts_may_begin_when_it_is_announced(tmp_path: Path) -> None:
+    lines = written(tmp_path, LISTENS, ANNOUNCES, LOADS_BLOB)
+    assert strangers(lines, {"ollama": Relay("bare", False)}) == ({"prefix", "json"}, set())
+    assert strangers(lines, {"ollama": Relay("bare", True)}) == ({"prefix", "json"}, {"bare"})

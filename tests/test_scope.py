@@ -566,9 +566,8 @@ def test_starts_of_a_server_of_several_processes_are_told_apart_though_their_pro
     assert [row[2:] for row in lives(found)] == [(False, "failed")] * 3
     owned = "SELECT number, tokens FROM pool_sized LEFT JOIN load USING (load_id) ORDER BY tokens"
     assert rows(found, owned) == [(None, 7), (1, 100000), (2, 200000), (3, 300000)]
-    assert rows(found, "SELECT rule FROM line ORDER BY ordinal DESC LIMIT 1") == [
-        ("last start of its stream; the load has ended",)
-    ]
+    last = "SELECT rule, process_id = (SELECT process_id FROM load WHERE number = 3) FROM line ORDER BY ordinal DESC"
+    assert rows(found, last)[0] == ("last start of its stream; the load has ended", True)
 
 
 def test_lines_that_only_report_are_counted_and_cited_beside_those_that_act(tmp_path: Path) -> None:

@@ -392,7 +392,7 @@ def test_of_two_cards_of_which_nothing_says_which_is_a_device_none_is_taken(tmp_
         gpu=cards("00000000:06:00.0", "00000000:07:00.0"),
     )
     assert rows(found, LAST) == []
-    assert rows(found, "SELECT device, card_id FROM device") == [("CUDA0", None)]
+    assert rows(found, "SELECT device, card_id, joined_by, join_scope FROM device") == [("CUDA0", None, None, None)]
 
 
 def test_samples_before_it_is_ready_and_after_its_clean_up_began_are_not_what_it_holds(tmp_path: Path) -> None:

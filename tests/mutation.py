@@ -26,6 +26,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -53,6 +54,8 @@ TESTS = {
     **dict.fromkeys(("measure", "places", "telemetry", "gap", "verdict", "amounts"), ACCOUNTING),
 }
 """Which tests concern which module, of which all are asked about a line that they take: not all that would notice."""
+
+REACH = Path(tempfile.gettempdir()) / "forensics-mutation-reach.json"
 
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -332,10 +335,9 @@ class Forks:
         return True
 
     def known(self, items: dict[str, pytest.Item]) -> dict[str, Test]:
-        """What each test takes: kept in a file as long as neither the code nor the list of tests changes."""
-        state = hashlib.sha256(
-            b"".join(path_of(module).read_bytes() for module in sorted(TESTS)) + "\n".join(items).encode()
-        ).hexdigest()
+        """What each test takes: kept in a file as long as neither the code nor a test changes."""
+        files = [*(path_of(module) for module in TESTS), *{item.path: None for item in items.values()}]
+        state = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
         if not self.reach.exists() or json.loads(self.reach.read_text("utf-8"))["state"] != state:
             child = os.fork()
             if child == 0:
@@ -490,7 +492,7 @@ def main() -> int:
     parser.add_argument("--test", action="append", help="a test file to ask, instead of all that are listed above")
     parser.add_argument("--most", type=int, default=600, help="seconds for a mutant that is imported anew")
     parser.add_argument("--budget", type=float, default=1000, help="leave out the dearest tests beyond so many seconds")
-    parser.add_argument("--reach", type=Path, default=Path("mutation-reach.json"), help="keeps what each test takes")
+    parser.add_argument("--reach", type=Path, default=REACH, help="keeps what each test takes")
     parser.add_argument("--statistics", type=Path, help="a file to append a row to for each mutant")
     asked = parser.parse_args()
     every = [one for module in asked.module or TESTS for one in mutants(module)]

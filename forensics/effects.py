@@ -80,8 +80,6 @@ def _phase(load: Load, line: Line) -> None:
         return
     if load.phase == "end" or (load.phase == "serve" and target in {"fit", "allocate"}):
         return
-    if target == "serve" and load.phase == "asleep" and not load.open:
-        return
     arguments = line.pattern.effects["phase"]
     if arguments.get("shown") and not load.phases[-1][1].pattern.effects.get("phase", {"shown": True}).get("shown"):
         return  # the phase was announced: what a line only shows does not end it

@@ -268,7 +268,8 @@ class Lifecycle:
         waiting = [
             load
             for load in self.writers.children(group, line)
-            if not load.confirmed and (named is None or str(named) in {load.label, load.process.label})
+            if not load.confirmed
+            and (named is None or str(named) in {load.label, load.process.label, load.process.tag})
         ]
         if len(waiting) == 1 and (named is not None or key_of(line) not in group.shared):
             waiting[0].confirmed = True

@@ -307,7 +307,7 @@ def infer_zone(telemetry: Telemetry, processes: Sequence[Process], tz_us: int | 
                 offset = quarters * QUARTER_US
                 first, last = holder.first_us - offset, holder.last_us - offset
                 inside = first >= begin - SLACK_US and (end is None or last <= end + SLACK_US)
-                if inside and first - begin < QUARTER_US:  # the nearest offset that lets it begin after the process did
+                if inside and first - begin < QUARTER_US - SLACK_US:  # one of all: the nearest at which it may begin
                     votes[offset] = votes.get(offset, 0) + 1
     if votes:
         best = max(votes, key=lambda one: (votes[one], -abs(one)))

@@ -282,7 +282,7 @@ class Writers:
         fitting = [one for one in possible if not one.gone and self._may_start(one, line)]
         if tag is not None and tag not in group.may_be_members:
             fitting = [one for one in fitting if self._has_room(one, line)]
-        if len(fitting) == 1 or (fitting and all(one is fitting[0] for one in fitting)):
+        if len(fitting) == 1:
             process = fitting[0]
             if "load" not in line.pattern.effects:  # else it may begin another start
                 self.join(group, process, line, tag)

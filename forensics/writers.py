@@ -119,8 +119,9 @@ def twins(lines: Iterable[Line]) -> bool:
             return True
         if pattern.possible_in == {"asleep"} and not asleep and lives > 1:
             return True
-        asleep = effects.get("phase", {}).get("to") == "asleep" or (asleep and pattern.possible_in != {"asleep"})
-        ended = ended or effects.get("end", {}).get("by") == "self"
+        sleeps = effects.get("phase", {}).get("to") == "asleep"
+        asleep = sleeps or (asleep and pattern.possible_in != {"asleep"})
+        ended = ended or (effects.get("end", {}).get("by") == "self" and not sleeps)
         last = clock if clock is not None else last
     return False
 

@@ -151,6 +151,35 @@ def test_amounts_of_a_part_without_a_context_of_its_own_get_one(tmp_path: Path) 
     ]
 
 
+def test_an_amount_after_the_end_of_a_block_begins_another_block_on_all_devices(tmp_path: Path) -> None:
+    context = ("context", "context made", "", "effect.context = true", "context made")
+    opens = ("opens", "reserving now", "", "effect.block = {}", "reserving now")
+    closes = ("closes", "reserved it", "", "effect.block_end = {}", "reserved it")
+    pool = amount("pool", 'effect.item = { combine = "block", per = "context" }')
+    catalogue = toy(*LOADED, context, opens, closes, pool)
+    block = ("reserving now", "pool CUDA0 1 MiB", "pool CUDA1 2 MiB", "pool CUDA0 3 MiB")
+    found = read(tmp_path, catalogue, "load begins m", "context made", *block, "reserved it", "pool CUDA0 4 MiB")
+    assert ledger(found) == [
+        ("CUDA0", 1.0, "superseded"),
+        ("CUDA1", 2.0, "superseded"),
+        ("CUDA0", 3.0, "superseded"),
+        ("CUDA0", 4.0, "counted"),
+    ]
+    found = read(tmp_path, catalogue, "load begins m", "context made", *block)
+    assert [mark for *_, mark in ledger(found)] == ["counted"] * 3
+
+
+def test_what_is_said_of_a_block_or_part_before_there_is_a_context_changes_nothing(tmp_path: Path) -> None:
+    opens = ("opens", "reserving now", "", "effect.block = {}", "reserving now")
+    closes = ("closes", "reserved it", "", "effect.block_end = {}", "reserved it")
+    back = ("back", "done drafting", "", 'effect.part = "outer"', "done drafting")
+    pool = amount("pool", 'effect.item = { combine = "block", per = "context" }')
+    lines = ("load begins m", "reserving now", "reserved it", "done drafting", "pool CUDA0 1 MiB")
+    found = read(tmp_path, toy(*LOADED, opens, closes, back, pool), *lines)
+    assert ledger(found) == [("CUDA0", 1.0, "counted")]
+    assert [item.part for item in found.ownership.loads[0].items] == ["target"]
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [("stopped by signal 9", "killed"), ("stopped by signal 15", "stopped"), ("stopped by signal 3", "unknown")],
@@ -295,3 +324,101 @@ def test_what_a_supervisor_says_of_its_children_ends_those_and_no_others(
 def test_a_child_that_is_gone_has_the_pid_that_its_supervisor_names(tmp_path: Path) -> None:
     found = read(tmp_path, toy(*CHILDREN, grammar=SUPERVISOR), "child a starts", "child a with pid 7 is gone")
     assert [load.process.pid for load in found.ownership.loads] == [7]
+
+
+def test_a_load_that_sleeps_is_not_woken_by_a_line_that_only_a_serving_one_prints(tmp_path: Path) -> None:
+    sleeps = (
+        "sleeps",
+        "falls asleep",
+        "",
+        'effect.end = { by = "self", reason = "sleep" }\neffect.phase = "asleep"',
+        "falls asleep",
+    )
+    found = read(tmp_path, toy(*LOADED, sleeps), "load begins m", "load is ready", "falls asleep", "load is ready")
+    assert lives(found) == [("m", ["allocate", "serve", "asleep"], "sleep")]
+
+
+@pytest.mark.parametrize(
+    ("effect", "second", "ends"),
+    [
+        ("child = true, parallel = true", "b", ["log_ends", "log_ends"]),
+        ("child = true, parallel = true", "a", ["superseded", "log_ends"]),
+        ("child = true", "b", ["aborted", "log_ends"]),
+        ("child = true", "a", ["superseded", "log_ends"]),
+    ],
+)
+def test_a_child_that_is_announced_anew_is_the_end_of_the_one_of_that_name_or_that_was_still_loading(
+    tmp_path: Path, effect: str, second: str, ends: list[str]
+) -> None:
+    name, regex, event, _, sample = CHILDREN[0]
+    announces = (name, regex, event, f'role = "parent"\neffect.load = {{ {effect} }}', sample)
+    catalogue = toy(announces, *CHILDREN[1:], grammar=SUPERVISOR)
+    found = read(tmp_path, catalogue, "child a starts", f"child {second} starts")
+    assert [end for *_, end in lives(found)] == ends
+
+
+STOPS = (
+    CHILDREN[0],
+    (
+        "stopping",
+        "stopping (?P<label>\\S+) with pid (?P<pid>\\d+)",
+        'event = "LoadEnded"\nkeys = ["label"]\nconst = { reason = "stopped" }',
+        'role = "parent"\neffect.end = { by = "label", from = "label", reason = "stopped", begins = true }',
+        "stopping m with pid 7",
+    ),
+    (
+        "exited",
+        "exited: (?P<pid>\\d+)",
+        'event = "LoadEnded"\nconst = { reason = "exit" }',
+        'role = "parent"\neffect.end = { by = "pid", reason = "exit" }',
+        "exited: 7",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "ended"),
+    [
+        (["stopping a with pid 7", "stopping b with pid 8", "exited: 8"], ["b"]),
+        (["stopping a with pid 7", "stopping b with pid 8", "exited: 7"], ["a"]),
+        (["stopping b with pid 8", "exited: 9"], ["b"]),  # the one that is closing
+        (["exited: 9"], []),
+        (["stopping a with pid 7", "stopping b with pid 8", "exited: 9"], []),
+    ],
+)
+def test_a_child_whose_process_id_has_exited_has_ended_and_no_other(
+    tmp_path: Path, stopped: list[str], ended: list[str]
+) -> None:
+    found = read(tmp_path, toy(*STOPS, grammar=SUPERVISOR), "child a starts", "child b starts", *stopped)
+    loads = found.ownership.loads
+    assert [load.label for load in loads if load.ended is not None] == ended
+    assert {load.end_reason for load in loads if load.ended is not None} <= {"stopped"}
+
+
+def test_the_only_child_has_ended_when_a_process_id_that_nobody_has_named_has_exited(tmp_path: Path) -> None:
+    found = read(tmp_path, toy(*STOPS, grammar=SUPERVISOR), "child a starts", "exited: 9")
+    assert [(load.label, load.end_reason) for load in found.ownership.loads] == [("a", "exit")]
+
+
+def test_a_child_that_is_named_only_when_it_is_started_is_the_one_that_was_announced(tmp_path: Path) -> None:
+    announced = (
+        "announced",
+        "a child will start",
+        'event = "LoadBegan"',
+        'role = "parent"\neffect.load = { child = true }',
+        "a child will start",
+    )
+    started = (
+        "started",
+        "started (?P<label>\\S+) on port (?P<port>\\d+)",
+        'keys = ["label", "port"]',
+        'role = "parent"\neffect.spawn = { key = "port", label = "label" }',
+        "started m on port 1",
+    )
+    catalogue = toy(announced, started, CHILDREN[2], grammar="\n[grammar]\nsupervises = true\n")
+    found = read(tmp_path, catalogue, "a child will start", "started m on port 1", "child m with pid 7 is gone")
+    assert [(load.label, load.process.label, load.end_reason) for load in found.ownership.loads] == [
+        ("m", "1", "stopped")
+    ]
+    found = read(tmp_path, catalogue, "a child will start", "started m on port 1", "started n on port 2")
+    assert [load.label for load in found.ownership.loads] == ["m", "n"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from casing import case, items, lives, owners, rows
+from opened import journal, opened
 
 POOL = """\
 (Worker_TP0 pid=159) INFO 08-21 10:22:38 [gpu_worker.py:563] Available KV cache memory: 11.15 GiB
@@ -163,6 +164,9 @@ def test_a_relayed_child_that_began_before_the_log_did_owns_nothing_that_another
 ) -> None:
     found = case(tmp_path, server=RELAYED.format(accepted=ACCEPTED))
     assert items(found) == HOLDS
+    # Who relays it speaks after it.
+    parents = "SELECT process.program, parent.program FROM process JOIN process AS parent ON"
+    assert rows(found, f"{parents} process.parent_id = parent.process_id") == [("llama.cpp", "ollama")]
     assert rows(found, "SELECT load_id, scope, rule FROM line WHERE event = 'draft_accepted'") == [
         (None, "ambiguous", "a child that began before the log did could have written it too")
     ]
@@ -182,6 +186,35 @@ def test_a_clock_that_goes_back_without_a_beginning_is_of_several_processes_and_
     found = case(tmp_path, server=log)
     assert rows(found, "SELECT count(*) FROM load") == [(0,)]
     assert rows(found, "SELECT count(*) FROM line WHERE load_id IS NULL") == [(log.count("draft acceptance"),)]
+
+
+def test_amounts_seconds_apart_in_a_load_that_began_before_the_log_did_are_of_two_loads(tmp_path: Path) -> None:
+    weights = "load_tensors:        CUDA0 model buffer size =  {} MiB"
+    for seconds, held in ((10, 3969.15), (11, 3313.42)):
+        folder = tmp_path / str(seconds)
+        folder.mkdir()
+        both = journal(41, 0, weights.format("3313.42")) + journal(41, seconds, weights.format(" 655.73"))
+        found = opened(folder, box_json=both)
+        assert rows(found, "SELECT round(sum(size_bytes) / 1048576, 2) FROM vram_ledger") == [(held,)]
+
+
+def test_a_member_of_a_start_that_began_before_the_log_did_is_known_by_its_tag(tmp_path: Path) -> None:
+    rule = "SELECT rule FROM line WHERE event = 'pool_sized' ORDER BY ordinal"
+    again = POOL.splitlines()[1] + "\n"
+    assert rows(case(tmp_path, server=again + again), rule) == [
+        ("a load must have begun before this source did",),
+        ("tag of the line",),
+    ]
+
+
+def test_what_only_a_serving_load_prints_is_not_given_to_a_load_that_was_never_seen_to_get_ready(
+    tmp_path: Path,
+) -> None:
+    bare = "".join(f"{line[15:]}\n" for line in REAL.splitlines())
+    found = case(tmp_path, server=f"{bare}{ACCEPTED}\n")
+    assert rows(found, "SELECT load_id, rule FROM line WHERE event = 'draft_accepted'") == [
+        (None, "of a load that began before the log did it could be another's")
+    ]
 
 
 ASLEEP = """\

@@ -22,7 +22,7 @@ NAMES = sorted(path.name for path in LOGS.glob("*.log"))
 CASES = sorted(path.parent.name for path in LOGS.parent.glob("*/case.toml"))
 COLUMNS = (
     "log", "load", "engine", "model", "begun", "ready", "ended", "how", "phases", "exact", "inferred", "parts",
-    "counted_bytes", "marks", "held",
+    "counted_bytes", "marks", "held", "rules",
 )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def listed(counts: Counter[str]) -> str:
 
 
 def row(log: str, number: int, load: Load, owned: list[Owned]) -> list[str]:
-    """One load: its span by record number, its lines by scope and part, its amounts by mark, and what it holds."""
+    """One load: its span by record number, its lines by scope, part and rule, its amounts by mark, what it holds."""
     mine = [one for one in owned if one.load is load]
     scopes = Counter(str(one.scope) for one in mine)
     counted = [item for item in load.items if item.mark is Mark.COUNTED]
@@ -53,6 +53,7 @@ def row(log: str, number: int, load: Load, owned: list[Owned]) -> list[str]:
         str(sum(item.size_bytes for item in counted)),
         listed(Counter(str(item.mark) for item in load.items)),
         listed(held),
+        listed(Counter(one.rule for one in mine)),
     ]
 
 
@@ -68,7 +69,7 @@ def found(log: str) -> list[list[str]]:
     rows = [row(log, number, load, ownership.owned) for number, load in enumerate(ownership.loads)]
     others = Counter(f"{one.scope}: {one.suspect or one.rule}" for one in ownership.owned if one.load is None)
     processes = Counter(f"process {one.program} {one.version or ''}".strip() for one in ownership.processes)
-    return [*rows, [log, "none", *([""] * (len(COLUMNS) - 4)), listed(processes), listed(others)]]
+    return [*rows, [log, "none", *([""] * (len(COLUMNS) - 5)), listed(processes), listed(others), ""]]
 
 
 def kept() -> list[list[str]]:

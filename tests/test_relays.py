@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from casing import case, items, rows
+from casing import MIB, case, items, lives, rows
 
 LEMONADE = """\
 2026-08-21 10:00:00.101 [Debug] (ProcessManager) Starting process with filtered output: /opt/llama-server -m /m/a.gguf
@@ -41,3 +41,109 @@ def test_what_a_relayed_child_holds_is_its_loads_and_stands_on_the_card(tmp_path
 def test_a_stamp_of_another_kind_before_a_childs_line_is_no_relay(tmp_path: Path) -> None:
     line = "2026-08-21 10:00:01.106 [Info] (Router) load_tensors:        CUDA0 model buffer size =  4914.18 MiB\n"
     assert rows(case(tmp_path, server=line), "SELECT count(*) FROM buffer_allocated") == [(0,)]
+
+
+SUPERVISOR = (
+    'time=2026-09-18T07:59:00.000Z level=INFO source=routes.go:1332 msg="Listening on 127.0.0.1:11434 (version 0.13.1)"'
+)
+SPAWN = (
+    'time=2026-09-18T08:00:00.000Z level=INFO source=server.go:400 msg="starting runner" '
+    'cmd="/usr/bin/ollama runner --model /b/blobs/sha256-aa --port 40001"'
+)
+READY = 'time=2026-09-18T08:00:03.000Z level=INFO source=server.go:1289 msg="llama runner started in 3.00 seconds"'
+CHILD = """\
+srv    load_model: loading model '/b/blobs/sha256-aa'
+load_tensors:        CUDA0 model buffer size =  4914.18 MiB
+srv  llama_server: model loaded
+"""
+REQUEST = "slot update_slots: id  3 | task 0 | new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 9"
+
+
+def test_a_child_that_serves_though_its_supervisor_has_just_begun_shows_two_supervisors(tmp_path: Path) -> None:
+    one = f"{SUPERVISOR}\n{SPAWN}\n{CHILD}{REQUEST}\n"
+    assert items(case(tmp_path, server=one + SUPERVISOR + "\n" + SPAWN + "\n")) == [
+        (1, "CUDA0", "target", "weights", 4914.18)
+    ]
+    found = case(tmp_path, server=f"{one}{SUPERVISOR}\n{REQUEST}\n{SPAWN}\n")  # the old one is still there
+    assert items(found) == []
+    assert rows(found, "SELECT DISTINCT rule FROM line WHERE scope = 'ambiguous'") == [
+        ("several supervisors relay through this stream",)
+    ]
+    # Which child is ready the line does not say, and there may be one that is not known.
+    found = case(tmp_path, server=f"{one}{SUPERVISOR}\n{REQUEST}\n{SPAWN}\n{READY}\n")
+    assert [ready for _, _, ready, _ in lives(found)] == [False] * len(lives(found))
+
+
+def test_a_server_whose_lines_are_made_otherwise_than_a_supervisors_children_are_is_its_own(tmp_path: Path) -> None:
+    server = (
+        "0.00.700.000 I srv    load_model: loading model '/m/a.gguf'\n"
+        "0.01.600.000 I load_tensors:        CUDA0 model buffer size =  2118.81 MiB\n"
+    )
+    found = case(tmp_path, server=f"{SUPERVISOR}\n{SPAWN}\n{CHILD}{server}{REQUEST}\n")
+    held = f"SELECT engine, parent_id IS NULL, round(size_bytes / {MIB}, 2)"
+    assert rows(
+        found, f"{held} FROM vram_ledger JOIN load USING (load_id) JOIN process USING (process_id) ORDER BY 1"
+    ) == [
+        ("llama.cpp", True, 2118.81),
+        ("ollama", False, 4914.18),
+    ]
+
+
+PROXY = "[INFO] llama-swap listening on http://0.0.0.0:11436"
+COMMAND = "[DEBUG] <{0}> Executing start command: llama-server --port 10001 -m /m/{0}.gguf, env: "
+STARTING = "[DEBUG] <a> swapState() State transitioned from stopped to starting"
+HEALTHY = "[INFO] <{}> Health check passed on http://localhost:10001/health"
+EVICTS = '[INFO] matrix: model=b set=large dsl="coder" evict=[a] target=[b] cost=1'
+
+
+def loaded(name: str) -> str:
+    return CHILD.replace("/b/blobs/sha256-aa", f"/m/{name}.gguf").rstrip()
+
+
+@pytest.mark.parametrize(
+    ("lines", "ends", "request_of"),
+    [
+        ([PROXY, STARTING, COMMAND.format("a"), loaded("a"), HEALTHY.format("a")], ["log_ends"], 1),
+        ([PROXY, COMMAND.format("a"), loaded("a"), COMMAND.format("a"), loaded("a")], ["superseded", "log_ends"], 2),
+        (
+            [PROXY, COMMAND.format("a"), loaded("a"), HEALTHY.format("a"), COMMAND.format("a"), loaded("a")],
+            ["superseded", "log_ends"],
+            2,
+        ),
+        (
+            [
+                *(PROXY, STARTING, COMMAND.format("a"), loaded("a"), HEALTHY.format("a")),
+                *(EVICTS, COMMAND.format("b"), loaded("b"), HEALTHY.format("b")),
+            ],
+            ["evicted", "log_ends"],
+            2,
+        ),
+        (
+            [PROXY, COMMAND.format("a"), loaded("a"), PROXY, COMMAND.format("a"), loaded("a")],
+            ["unknown", "log_ends"],
+            2,
+        ),
+        (
+            [PROXY, COMMAND.format("a"), loaded("a"), COMMAND.format("b"), loaded("b")],
+            ["log_ends", "log_ends"],
+            None,  # both serve
+        ),
+    ],
+    ids=["three lines of one start", "not confirmed", "confirmed", "evicted", "the proxy itself began again", "beside"],
+)
+def test_a_proxys_lines_about_a_model_are_of_its_load_until_it_starts_it_again(
+    tmp_path: Path, lines: list[str], ends: list[str], request_of: int | None
+) -> None:
+    found = case(tmp_path, server="\n".join([*lines, REQUEST]) + "\n")
+    assert [end for *_, end in lives(found)] == ends
+    assert items(found) == [(at, "CUDA0", "target", "weights", 4914.18) for at in range(1, len(ends) + 1)]
+    assert rows(found, "SELECT ready_line IS NOT NULL FROM load") == [(True,)] * len(ends)
+    last = "SELECT number FROM line LEFT JOIN load USING (load_id) ORDER BY ordinal DESC LIMIT 1"
+    assert rows(found, last) == [(request_of,)]
+
+
+def test_first_words_of_one_of_two_children_that_were_started_are_of_either(tmp_path: Path) -> None:
+    words = "ggml_cuda_init: found 1 CUDA devices:"
+    found = case(tmp_path, server="\n".join([PROXY, COMMAND.format("a"), COMMAND.format("b"), words]) + "\n")
+    last = "SELECT scope, rule, len(string_split(candidates, ' ')) FROM line ORDER BY ordinal DESC LIMIT 1"
+    assert rows(found, last) == [("ambiguous", "several children are announced, and none is named", 2)]

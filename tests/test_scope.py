@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from casing import case, items, lives, owners, rows
+import pytest
+from casing import CATALOGUE, case, items, lives, owners, rows
 from opened import journal, opened
+
+from forensics.case import read_evidence
 
 LOAD = """\
 0.00.700.000 I srv    load_model: loading model '/m/{model}.gguf'
@@ -36,17 +39,32 @@ def test_the_lines_of_the_only_writer_are_its_loads(tmp_path: Path) -> None:
     assert owners(found, "buffer_allocated") == [(1, "inferred", None)] * 2
 
 
-def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path) -> None:
-    sleep = """\
+SLEEP = """\
 0.06.465.557 I que    start_loop: entering sleeping state
 0.06.465.821 I srv  handle_sleep: server is entering sleeping state
 0.10.660.052 I que    start_loop: exiting sleeping state
 0.10.660.060 I srv  handle_sleep: server is exiting sleeping state
 """
-    found = case(tmp_path, server=BEGIN + ALPHA + sleep + later(ALPHA, 11))
+
+
+def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path) -> None:
+    found = case(tmp_path, server=BEGIN + ALPHA + SLEEP + later(ALPHA, 11))
     assert lives(found) == [(1, "alpha.gguf", True, "sleep"), (2, "alpha.gguf", True, "log_ends")]
     assert items(found) == ALPHA_HOLDS + [(2, *row[1:]) for row in ALPHA_HOLDS]
     assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(1,)]
+
+
+def test_a_server_that_was_killed_and_started_again_may_sleep_and_wake_without_being_taken_for_two(
+    tmp_path: Path,
+) -> None:
+    found = case(tmp_path, server=BEGIN + later(ALPHA, 8) + BEGIN + ALPHA + SLEEP + later(ALPHA, 11))
+    assert lives(found) == [
+        (1, "alpha.gguf", True, "unknown"),
+        (2, "alpha.gguf", True, "sleep"),
+        (3, "alpha.gguf", True, "log_ends"),
+    ]
+    assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(2,)]
+    assert rows(found, "SELECT count(*) FROM line WHERE scope = 'ambiguous'") == [(0,)]
 
 
 def test_a_server_that_was_killed_and_started_again_in_one_file_is_two_loads(tmp_path: Path) -> None:
@@ -370,6 +388,22 @@ def test_a_killed_process_of_a_unit_is_of_its_load_where_the_unit_has_one(tmp_pa
     assert rows(opened(tmp_path, box_json=one + killed), owner) == [(1, "invocation of the unit")]
     two = one + journal(42, 10, *load, **unit)
     assert rows(opened(tmp_path, box_json=two + killed), owner) == [(None, "about the unit, not one load")]
+    asleep = one + journal(41, 20, "0.06.465.821 I srv  handle_sleep: server is entering sleeping state", **unit)
+    assert rows(opened(tmp_path, box_json=asleep + killed), owner) == [(None, "about the unit, not one load")]
+
+
+def test_a_server_that_serves_does_not_load_again_on_the_same_clock_unless_it_has_slept(tmp_path: Path) -> None:
+    forged = "0.03.000.000 I srv    load_model: loading model '/m/forged.gguf'\n"
+    found = case(tmp_path, server=BEGIN + ALPHA + forged + CLEANUP)
+    assert lives(found) == [(1, "alpha.gguf", True, "exit")]
+    assert rows(found, "SELECT suspect FROM line WHERE suspect IS NOT NULL") == [
+        ("a load inside a process that already serves, without a sleep before it",)
+    ]
+    # While it loads it may say so once more, as a draft model does.
+    early = "0.02.200.000 I srv    load_model: loading model '/m/draft.gguf'\n"
+    *head, ready, idle = ALPHA.splitlines(keepends=True)
+    found = case(tmp_path, server=BEGIN + "".join(head) + early + ready + idle)
+    assert rows(found, "SELECT count(*) FROM line WHERE suspect IS NOT NULL") == [(0,)]
 
 
 def test_a_process_does_not_begin_in_the_middle_of_its_own_clock(tmp_path: Path) -> None:
@@ -403,6 +437,20 @@ def test_a_server_that_begins_where_another_was_killed_gives_nothing_to_it_thoug
     assert [load for load, _ in owned] == [None] * 3
 
 
+def test_a_server_that_begins_where_another_said_that_it_ends_owns_what_comes_then(tmp_path: Path) -> None:
+    ended = RESTARTED.format(model="a") + CLEANUP.replace("0.09.589.530", "0.02.844.383")
+    found = case(tmp_path, server=ended + RESTARTED.format(model="b") + AT_DEFAULT_VERBOSITY)
+    assert [load for load, clock in rows(found, WHOSE) if clock >= "0.03"] == [2] * 3
+
+
+def test_an_amount_without_a_prefix_where_two_servers_with_one_write_is_suspect_and_of_neither(tmp_path: Path) -> None:
+    died = RESTARTED.format(model="a") + "0.02.844.383 I load_tensors: offloaded 37/37 layers to GPU\n"
+    both = died + RESTARTED.format(model="b") + AT_DEFAULT_VERBOSITY.splitlines()[0] + "\n"
+    found = case(tmp_path, server=both + LATE.format(""))
+    assert owners(found, "buffer_allocated") == [(None, None, "without the prefix that its writers' lines have")]
+    assert items(found) == []
+
+
 def test_what_begins_before_a_second_ready_line_is_another_server_and_no_forgery(
     tmp_path: Path,
 ) -> None:
@@ -434,6 +482,118 @@ def test_a_server_that_wakes_beside_another_is_not_taken_for_it(tmp_path: Path) 
     found = case(tmp_path, server=BEGIN + ALPHA + sleeps + BEGIN + BETA + wakes)
     assert [load for load, clock in rows(found, WHOSE) if clock == "0.10.660.060"] == [1]
     assert [model for _, model, *_ in lives(found)] == ["alpha.gguf", "beta.gguf"]
+
+
+def test_the_first_words_under_a_trusted_process_id_that_another_server_has_too_are_only_inferred(
+    tmp_path: Path,
+) -> None:
+    # A script's children write to one pipe, and the journal knows the script: its pid tells nobody apart.
+    found = opened(tmp_path, box_json=journal(41, 0, BEGIN, BEGIN, *ALPHA.splitlines()))
+    begins = "SELECT scope, rule FROM line WHERE text LIKE '%initializing ...' ORDER BY ordinal"
+    assert rows(found, begins) == [("exact", "first words of a process"), ("inferred", "first words of a process")]
+
+
+ROUTER = "0.00.588.655 I srv  llama_server: listening on http://127.0.0.1:8080\n"
+SPAWNS = "0.0{}.725.988 I srv          load: spawning server instance with name={} on port 35171\n"
+EXITED = "0.03.979.021 I srv           run: instance name=alpha exited with status 0\n"
+LATE = "{}llama_kv_cache:      CUDA0 KV buffer size = 77777.00 MiB\n"
+
+
+def of_port(text: str) -> str:
+    """The lines of a router's child, as the router prints them."""
+    return "".join(f"[35171] {line}\n" for line in text.splitlines())
+
+
+def without_prefix(text: str) -> str:
+    return "".join(f"{line[15:]}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("log", "names"),
+    [
+        (
+            ROUTER
+            + SPAWNS.format(0, "alpha")
+            + of_port(BEGIN + ALPHA)
+            + SPAWNS.format(4, "beta")
+            + of_port(BEGIN + BETA),
+            ("alpha", "beta"),
+        ),
+        (ROUTER + of_port(BEGIN + ALPHA) + of_port(BEGIN + BETA), ("alpha.gguf", "beta.gguf")),
+        (of_port(without_prefix(ALPHA) + without_prefix(BETA)), ("alpha.gguf", "beta.gguf")),
+    ],
+    ids=["spawned again", "its first words again", "a load again, without a clock"],
+)
+def test_a_child_that_begins_again_on_a_port_is_another_and_the_one_before_is_gone(
+    tmp_path: Path, log: str, names: tuple[str, str]
+) -> None:
+    found = case(tmp_path, server=log)
+    assert lives(found) == [(1, names[0], True, "unknown"), (2, names[1], True, "log_ends")]
+    assert items(found) == ALPHA_HOLDS + BETA_HOLDS
+    assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(2,)]
+    assert {(scope, suspect) for _, scope, suspect in owners(found, "buffer_allocated")} == {("exact", None)}
+
+
+def test_what_a_childs_tag_stands_before_when_it_is_gone_is_of_its_process_and_of_no_load(tmp_path: Path) -> None:
+    begun = ROUTER + SPAWNS.format(0, "alpha") + of_port(BEGIN + ALPHA)
+    found = case(tmp_path, server=begun + EXITED + of_port(LATE.format("0.09.100.000 I ")))
+    assert items(found) == ALPHA_HOLDS
+    last = "SELECT load_id, process_id IS NOT NULL, rule FROM line ORDER BY ordinal DESC LIMIT 1"
+    assert rows(found, last) == [(None, True, "tag of the line; the load has ended")]
+
+
+@pytest.mark.parametrize("server", [False, True], ids=["a router's child", "a server"])
+def test_an_amount_that_lacks_the_prefix_of_its_writers_lines_is_suspect_while_it_loads(
+    tmp_path: Path, server: bool
+) -> None:
+    loading = "".join(f"{line}\n" for line in (BEGIN + ALPHA).splitlines()[:6])
+    text = loading + LATE.format("")
+    found = case(tmp_path, server=text if server else ROUTER + SPAWNS.format(0, "alpha") + of_port(text))
+    assert items(found) == ALPHA_HOLDS
+    assert owners(found, "buffer_allocated")[2:] == [(None, None, "without the prefix that its writer's lines have")]
+
+
+def test_starts_of_a_server_of_several_processes_are_told_apart_though_their_process_ids_recur(tmp_path: Path) -> None:
+    start = (
+        "(APIServer pid=1) INFO 06-01 10:0{n}:34 [utils.py:278] non-default args: {{'model': '/models/a'}}\n"
+        "(EngineCore pid={pid}) INFO 06-01 10:0{n}:57 [kv_cache_utils.py:1733] GPU KV cache size: {n}00,000 tokens\n"
+        "(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above.\n"
+    )
+    untagged = "INFO 06-01 10:09:57 [kv_cache_utils.py:1733] GPU KV cache size: 7 tokens\n"
+    found = case(
+        tmp_path, server="".join(start.format(n=n, pid=pid) for n, pid in ((1, 128), (2, 129), (3, 128))) + untagged
+    )
+    assert [row[2:] for row in lives(found)] == [(False, "failed")] * 3
+    owned = "SELECT number, tokens FROM pool_sized LEFT JOIN load USING (load_id) ORDER BY tokens"
+    assert rows(found, owned) == [(None, 7), (1, 100000), (2, 200000), (3, 300000)]
+    last = "SELECT rule, process_id = (SELECT process_id FROM load WHERE number = 3) FROM line ORDER BY ordinal DESC"
+    assert rows(found, last)[0] == ("last start of its stream; the load has ended", True)
+
+
+def test_lines_that_only_report_are_counted_and_cited_beside_those_that_act(tmp_path: Path) -> None:
+    request = "slot update_slots: id  3 | task {0} | new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 9"
+    served = without_prefix(ALPHA).splitlines() + [request.format(task) for task in range(50)]
+    (tmp_path / "box.json").write_text(journal(41, 0, *served), "utf-8")
+    ownership = read_evidence([tmp_path / "box.json"], CATALOGUE).ownership
+    assert len(ownership.lines) < len(served)  # the rest is kept as columns
+    assert ownership.count() == len(ownership.owned) == len(served)
+    assert ownership.cursors() == {one.line.cursor for one in ownership.owned}
+    assert len(ownership.cursors()) == len(served)
+    assert {one.load for one in ownership.owned} == set(ownership.loads)
+    assert [one.line.order for one in ownership.owned] == sorted(one.line.order for one in ownership.owned)
+    seen = [one.line.text for _, one in ownership.first_and_last()]
+    assert sorted(seen) == sorted([served[-51], request.format(0), request.format(49)])
+
+
+def test_a_routers_child_is_ready_when_a_request_goes_to_its_port(tmp_path: Path) -> None:
+    def of(port: int, text: str) -> str:
+        return "".join(f"[{port}] {line}\n" for line in text.splitlines()[:-2])
+
+    spawn = "0.00.7{}.000 I srv          load: spawning server instance with name={} on port {}\n"
+    request = "0.03.357.162 I srv  proxy_reques: proxying request to model beta on port 35172\n"
+    begun = ROUTER + spawn.format(25, "alpha", 35171) + spawn.format(35, "beta", 35172)
+    found = case(tmp_path, server=begun + of(35171, BEGIN + ALPHA) + of(35172, BEGIN + BETA) + request)
+    assert lives(found) == [(1, "alpha", False, "log_ends"), (2, "beta", True, "log_ends")]
 
 
 def test_a_line_whose_clock_contradicts_its_writers_is_of_no_load_even_where_it_changes_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from casing import MIB, Rows, case, rows
 
 from forensics.case import read_evidence
 from forensics.catalogue import load_catalogue
-from forensics.telemetry import Card, CardSample
+from forensics.telemetry import Card, CardSample, Telemetry
 
 HOUR_US = 3_600_000_000
 MIDNIGHT_US = 1_795_996_800_000_000  # 2026-11-30
@@ -117,13 +117,37 @@ def test_a_process_whose_life_two_holders_fit_joins_neither(tmp_path: Path) -> N
     assert rows(found, LAST) == []
 
 
+def test_what_a_trusted_pid_holds_is_not_another_processs_too(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:11", "11:00:14", "11:00:19", "CUDA0")),
+        other=journal(*load("11:00:11", "11:00:14", "11:00:19", "CUDA0")),
+        apps=apps(*every("11:00:12", "11:00:18", CARD, 77, 1600)),
+    )
+    assert [row[2:5] for row in rows(found, LAST)] == [
+        (1600.0, "process", "trusted process id; only card that this process holds")
+    ]
+
+
+def test_a_process_that_loads_nothing_does_not_keep_a_load_from_its_holder(tmp_path: Path) -> None:
+    idle = ("11:00:11", "0.00.438.019 I srv  llama_server: initializing ...")
+    stops = ("11:00:19", "0.09.000.000 I srv    operator(): operator(): cleaning up before exit...")
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:11", "11:00:14", "11:00:19", "CUDA0")),
+        other=journal(idle, stops),
+        apps=apps(*every("11:00:12", "11:00:18", CARD, 502, 1600)),
+    )
+    assert [row[2] for row in rows(found, LAST)] == [1600.0]
+
+
 # -- zones ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("printed", "offset"),
-    [("11:00:", 0), ("13:00:", 2), ("05:30:", -5.5), ("16:45:", 5.75)],
-    ids=["UTC", "+02:00", "-05:30", "+05:45"],
+    [("11:00:", 0), ("13:00:", 2), ("05:30:", -5.5), ("16:45:", 5.75), ("00:00:", -11)],
+    ids=["UTC", "+02:00", "-05:30", "+05:45", "-11:00"],
 )
 def test_the_zone_of_samples_is_the_one_in_which_their_lives_are_those_of_the_log(
     tmp_path: Path, printed: str, offset: float
@@ -137,6 +161,70 @@ def test_the_zone_of_samples_is_the_one_in_which_their_lives_are_those_of_the_lo
     assert rows(found, moments) == [(1_000_000,)]
     assert [row[2] for row in rows(found, LAST)] == [1600.0]
     assert offset * HOUR_US % 900_000_000 == 0
+
+
+def test_the_nearest_zone_in_which_a_life_begins_after_its_log_does_is_taken(tmp_path: Path) -> None:
+    # The clock of the first line says 0.7 s: the process began at 11:00:01.0, as did, in a zone of +02:00, its samples.
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01.7", "11:00:04", "11:59:09", "CUDA0")),
+        apps=apps(*every("13:00:01", "13:00:08", CARD, 77, 1600)),
+    )
+    assert rows(found, "SELECT min(at_us) - min(begun_us) FROM holder_sample, load") == [(-700_000,)]
+
+
+def test_samples_of_a_process_that_no_log_shows_tell_nothing_of_the_zone(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        apps=apps(*every("13:00:02", "13:00:08", CARD, 99, 1600)),
+    )
+    assert rows(found, "SELECT min(at_us) - min(begun_us) FROM holder_sample, load") == [(2 * HOUR_US + 1_000_000,)]
+
+
+@pytest.mark.parametrize(
+    ("hour", "printed", "known"), [("18:00", "03:45", 0), ("03:00", "17:15", 0), ("03:00", "17:00", 1)]
+)
+def test_an_offset_that_no_zone_has_is_not_inferred(tmp_path: Path, hour: str, printed: str, known: int) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load(f"{hour}:01", f"{hour}:04", f"{hour}:09", "CUDA0")),
+        apps=apps(*every(f"{printed}:02", f"{printed}:08", CARD, 77, 1600)),
+    )
+    assert len(rows(found, LAST)) == known
+
+
+@pytest.mark.parametrize(("first", "known"), [("13:00:00", 1), ("12:59:59", 0)])
+def test_a_life_in_samples_may_stick_out_of_that_in_the_log_by_two_and_a_half_seconds(
+    tmp_path: Path, first: str, known: int
+) -> None:
+    # The clock of the first line says 0.7 s: by its log the process began at 11:00:02.5.
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:03.2", "11:00:04", "11:00:09", "CUDA0")),
+        apps=apps((first, CARD, 77, 1600), *every("13:00:01", "13:00:08", CARD, 77, 1600)),
+    )
+    assert len(rows(found, LAST)) == known
+
+
+@pytest.mark.parametrize(
+    ("files", "basis"),
+    [
+        ({}, "none needed"),
+        ({"apps": apps(*every("13:00:02", "13:00:08", CARD, 99, 1600))}, "assumed UTC"),
+        ({"gpu": gpus(("13:00:02", 0, CARD, "00000000:06:00.0", 5))}, "assumed UTC"),
+        (
+            {"apps": apps(*every("13:00:02", "13:00:08", CARD, 77, 1600))},
+            "inferred from lives of processes that log and samples both show",
+        ),
+    ],
+    ids=["no samples", "another process", "a card", "its process"],
+)
+def test_how_the_zone_is_known_is_kept(tmp_path: Path, files: dict[str, str], basis: str) -> None:
+    texts = {"server.log": export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0"))}
+    for name, text in {**texts, **{f"{name}.csv": text for name, text in files.items()}}.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    assert read_evidence([tmp_path], load_catalogue()).telemetry.zone_basis == basis
 
 
 def test_a_zone_that_is_told_is_taken(tmp_path: Path) -> None:
@@ -229,6 +317,40 @@ def test_the_cards_that_a_process_holds_among_others_are_its_devices_in_their_or
     ]
 
 
+def test_cards_are_one_by_uuid_else_by_bus_id_else_by_number() -> None:
+    telemetry = Telemetry()
+    first = telemetry.card(None, "00000000:06:00.0", 0)
+    assert telemetry.card(None, "0000:06:00.0", 1) is first
+    assert telemetry.card(None, "00000000:07:00.0", 0) is not first
+    assert telemetry.card(CARD, None, 0) is first
+    other = telemetry.card(OTHER, "00000000:08:00.0", 0)
+    assert other not in (first, telemetry.cards[1])
+    assert telemetry.card(OTHER, "00000000:09:00.0", 5) is other
+    assert telemetry.card(CARD, "00000000:08:00.0", 7) is not other
+    assert telemetry.card(None, None, 9) is telemetry.card(None, None, 9)
+    assert telemetry.card(None, None, None) is not telemetry.card(None, None, None)
+
+
+def test_a_device_is_the_only_card_of_the_evidence_if_it_is_the_only_device(tmp_path: Path) -> None:
+    gpu = gpus(("11:00:00", 3, CARD, "00000000:06:00.0", 0), ("11:00:05", 3, CARD, "00000000:06:00.0", 1910))
+    found = case(tmp_path, server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")), gpu=gpu)
+    assert rows(found, "SELECT device, card_id, joined_by, pci_bus_id FROM device") == [
+        ("CUDA0", CARD, "only card of the evidence", "00000000:06:00.0")
+    ]
+    found = case(tmp_path, server=export(77, *TWO), gpu=gpu)
+    assert rows(found, "SELECT device, card_id FROM device ORDER BY device") == [("CUDA0", None), ("CUDA1", None)]
+
+
+def test_what_is_spread_over_cards_that_the_log_does_not_name_is_on_none_of_them(tmp_path: Path) -> None:
+    spread = load("11:00:01", "11:00:04", "11:00:09", "Meta()")
+    found = case(tmp_path, server=export(77, *spread), apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600)))
+    assert rows(found, 'SELECT logged, device, "place", spread FROM device ORDER BY logged')[-1] == (
+        *("Meta()", "Meta()", "shared", False),
+    )
+    held = f"SELECT device, \"place\", size_bytes / {MIB} FROM vram_ledger WHERE kind = 'weights'"
+    assert rows(found, held) == [("Meta()", "shared", 1000.0)]
+
+
 def test_a_sample_stands_for_a_moment_that_is_no_more_than_two_seconds_away() -> None:
     taken = [CardSample(at * 1_000_000, None, at, None, None, "", "", 0, 0) for at in (10, 13, 20)]
     card = Card(CARD, 0, None, None, None, taken)
@@ -243,6 +365,15 @@ def test_cards_alone_are_read_less_what_they_held_before(tmp_path: Path) -> None
         gpu=gpus(("11:00:00", 0, CARD, "00000000:06:00.0", 300), ("11:00:05", 0, CARD, "00000000:06:00.0", 1910)),
     )
     assert [row[1:4] for row in rows(found, LAST)] == [("CUDA0", 1610.0, "card_less_baseline")]
+
+
+def test_a_sample_of_the_moment_at_which_a_process_begins_is_not_from_before_it(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0")),
+        gpu=gpus(("11:00:01", 0, CARD, "00000000:06:00.0", 300), ("11:00:05", 0, CARD, "00000000:06:00.0", 1910)),
+    )
+    assert [row[1:4] for row in rows(found, LAST)] == [("CUDA0", 1910.0, "card")]
 
 
 def test_a_card_without_a_sample_before_the_load_is_said_to_be_the_cards_whole_use(tmp_path: Path) -> None:
@@ -261,7 +392,7 @@ def test_of_two_cards_of_which_nothing_says_which_is_a_device_none_is_taken(tmp_
         gpu=cards("00000000:06:00.0", "00000000:07:00.0"),
     )
     assert rows(found, LAST) == []
-    assert rows(found, "SELECT device, card_id FROM device") == [("CUDA0", None)]
+    assert rows(found, "SELECT device, card_id, joined_by, join_scope FROM device") == [("CUDA0", None, None, None)]
 
 
 def test_samples_before_it_is_ready_and_after_its_clean_up_began_are_not_what_it_holds(tmp_path: Path) -> None:
@@ -295,6 +426,25 @@ def test_a_table_beside_the_rows_of_a_query_adds_what_the_card_is_and_takes_noth
     assert rows(found, "SELECT free_bytes // 1048576 FROM card_sample") == [(600,)]
 
 
+@pytest.mark.parametrize(("at", "kept"), [("07.000", 1), ("07.001", 2), ("03.000", 1), ("02.999", 2)])
+def test_a_table_is_needless_beside_a_row_that_says_more_within_two_seconds(tmp_path: Path, at: str, kept: int) -> None:
+    query = gpus(("11:00:05", 0, CARD, "00000000:00:06.0", 5)).replace("11:00:05.000", f"11:00:{at}")
+    found = case(tmp_path, table=TABLE.format(second="05", first=1600, other=5), query=query)
+    seen = "SELECT count(*) FROM card_sample JOIN card USING (card_id) WHERE pci_bus_id = '00000000:00:06.0'"
+    assert rows(found, seen) == [(kept,)]
+
+
+def test_a_table_that_is_read_before_the_rows_of_a_query_is_of_the_same_card(tmp_path: Path) -> None:
+    query = (
+        "timestamp, index, uuid, memory.total [MiB], memory.used [MiB], memory.free [MiB]\n"
+        f"2026/11/30 11:00:05.900, 0, {CARD}, 1000 MiB, 300 MiB, 600 MiB\n"
+    )
+    found = case(tmp_path, a=TABLE.format(second="05", first=1600, other=5), b=query)
+    seen = "SELECT pci_bus_id, gpu_uuid, count(*) FROM card_sample JOIN card USING (card_id) GROUP BY ALL ORDER BY 1"
+    # Both stay: what the query says is not all that a table could add to.
+    assert rows(found, seen) == [("00000000:00:06.0", CARD, 2), ("00000000:00:07.0", None, 1)]
+
+
 def test_children_of_a_router_whose_log_has_no_wall_time_are_placed_by_their_memory(tmp_path: Path) -> None:
     router = Path(__file__).parent.parent / "fixtures" / "llama-router-ping-pong"
     entries = gzip.decompress((router / "journal.export.gz").read_bytes()).split(b"\n\n")
@@ -308,6 +458,31 @@ def test_children_of_a_router_whose_log_has_no_wall_time_are_placed_by_their_mem
     assert max(abs(one - other) for one, other in zip(*begun, strict=True)) < 2_000_000
     measured = [[(row.moment, row.device, row.measured_bytes) for row in one.measured.measures] for one in found]
     assert measured[0] == measured[1]
+    times = [[line.line.time_us or 0 for line in one.ownership.owned if line.line.prefix.tag] for one in found]
+    assert len(times[0]) > 8
+    assert max(abs(one - other) for one, other in zip(*times, strict=True)) < 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("sample", "basis", "mib"),
+    [("11:00:05", "inferred", None), ("11:00:06", "measured", 586.0)],
+    ids=["half a second after it fell asleep", "later"],
+)
+def test_what_a_process_holds_while_it_sleeps_is_its_runtime_once_all_is_freed(
+    tmp_path: Path, sample: str, basis: str, mib: float | None
+) -> None:
+    awake = load("11:00:01", "11:00:04", "", "CUDA0")[:-1]
+    sleeps = ("11:00:04.5", "0.03.500.000 I srv  handle_sleep: server is entering sleeping state")
+    found = case(
+        tmp_path,
+        tz_us=0,
+        server=export(77, *awake, sleeps),
+        apps=apps(("11:00:04", CARD, 77, 1600), (sample, CARD, 77, 586)),
+        gpu=gpus(("11:00:00", 0, CARD, "00000000:06:00.0", 0)),
+    )
+    assert rows(found, "SELECT basis FROM runtime") == [(basis,)]
+    measured = f"SELECT size_bytes / {MIB}, low_bytes / {MIB}, high_bytes / {MIB} FROM runtime WHERE basis = 'measured'"
+    assert rows(found, measured) == ([] if mib is None else [(mib, mib - 0.5, mib + 0.5)])
 
 
 # -- samples that say less --------------------------------------------------------------------------------------------

@@ -94,6 +94,19 @@ def one(measured_mib: float | None, named_mib: float, **more: Any) -> dict[str, 
             id="over, but within bounds",
         ),
         pytest.param(
+            one(1024, 1030, unexplained_bounds_mib=[-12, 0]),
+            "m holds 1.00 GiB on GPU 0. All of it is named, to within 12 MiB.",
+            id="over, to the edge of the bounds",
+        ),
+        pytest.param(
+            {
+                "model": "m",
+                "devices": [{"gpu_index": 0, "measured_mib": 1024, "items": [{"basis": "estimated"}, {"mib": 1000.0}]}],
+            },
+            "m holds 1.00 GiB on GPU 0. All but 24 MiB is named.",
+            id="an estimate without an amount",
+        ),
+        pytest.param(
             one(1024, 1030, unexplained_bounds_mib=[-7, -5]),
             "m holds 1.00 GiB on GPU 0, but 6 MiB more is named than GPU 0 holds: 1030.00 MiB against 1024. Something "
             "is counted twice, or was freed before the card was read.",
@@ -104,6 +117,11 @@ def one(measured_mib: float | None, named_mib: float, **more: Any) -> dict[str, 
             one(1024, 900),
             "m holds 1.00 GiB on GPU 0; 124 MiB of it (12 %) is unexplained: nothing in the evidence names it.",
             id="above a twentieth",
+        ),
+        pytest.param(
+            {"model": "m", "devices": [{"gpu_index": 0, "measured_mib": 1024, "items": [{}, {"mib": 1000}]}]},
+            "m holds 1.00 GiB on GPU 0. All but 24 MiB is named.",
+            id="an item without an amount",
         ),
         pytest.param(
             one(1024, 1000, measured_by="card"),
@@ -195,6 +213,16 @@ RUNTIME = {"part": "runtime", "kind": "runtime", "mib": 600.0, "basis": "inferre
             one(1024, 900, growth_mib=100.0),
             "Sample the card before the load and at ready (--at ready): what is there by then is not growth.",
             id="a rest that grew",
+        ),
+        pytest.param(
+            one(1024, 900, growth_mib=62.0),
+            "Sample the card before the load and at ready (--at ready): what is there by then is not growth.",
+            id="a rest half of which grew",
+        ),
+        pytest.param(
+            one(1024, 900, growth_mib=61.0),
+            "Most of the rest was there at ready. Start with one option less, and compare: forensics diff A B.",
+            id="a rest less than half of which grew",
         ),
         pytest.param(
             one(1024, 900, growth_mib=10.0),

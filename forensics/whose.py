@@ -387,7 +387,7 @@ class Writers:
             and load.phase == "serve"
             and not process.wakes
             and clock is not None
-            and not load.announced_by_parent
+            and "begin" not in load.may_be
         ):
             return "a load inside a process that already serves, without a sleep before it"
         if clock is not None:

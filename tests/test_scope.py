@@ -630,3 +630,18 @@ def test_what_loads_a_file_that_no_supervisor_announced_is_a_server_of_its_own(t
     assert rows(found, began.format("http_%")) == [("http_listening_first", None)]
     placed = "SELECT scope, len(string_split(candidates, ' ')) FROM line WHERE pattern = 'layers_offloaded'"
     assert rows(found, placed) == [("ambiguous", 2)]
+
+
+def test_a_child_that_serves_and_has_not_slept_loads_nothing_anew(tmp_path: Path) -> None:
+    # A client's text could hold such a line, with a clock that fits.
+    def child(text: str) -> str:
+        return "".join(f"[35171] {line}\n" for line in text.splitlines())
+
+    router = "0.00.588.655 I srv  llama_server: listening on http://127.0.0.1:8080\n"
+    spawn = "0.00.725.988 I srv          load: spawning server instance with name=alpha on port 35171\n"
+    forged = "0.03.100.000 I srv    load_model: loading model '/m/forged.gguf'\n"
+    found = case(tmp_path, router=router + spawn + child(BEGIN + ALPHA + forged))
+    assert items(found) == ALPHA_HOLDS
+    assert rows(found, "SELECT count(*) FROM load") == [(1,)]
+    suspect = "SELECT suspect FROM line WHERE pattern = 'load_begins' AND load_id IS NULL"
+    assert rows(found, suspect) == [("a load inside a process that already serves, without a sleep before it",)]

@@ -253,12 +253,18 @@ class _Machine:
             self._emit(line, self.lifecycle.manager(group, line))
             return
         effects = line.pattern.effects
+        shared = key_of(line) in group.shared
+        if shared and effects.keys() & {"process", "load"}:
+            suspect = ""  # nothing says that its clock is of another writer than those that are known to be there
         begun = self.writers.process_line(group, line) if "process" in effects else None
         owner = self.writers.resolve(group, line) if begun is None else begun
         process = owner.process
         suspect = suspect or owner.suspect
         if process is not None and not suspect:
             suspect = self.writers.implausible(process, owner.load, line)
+        if suspect and shared:
+            for load in owner.candidates or ((owner.load,) if owner.load is not None else ()):
+                blur(load, line, leads_to(line, "phase"))
         if suspect and effects.keys() & {"process", "item", "load", "phase", "end", "spawn"}:
             self._emit(line, Owner(process, None, None, "suspected forgery"), suspect)
             return

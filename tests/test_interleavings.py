@@ -9,7 +9,7 @@ import os
 import random
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from weaving import ENVELOPES, LOGS, alone, judged, log_lines, weave
 
@@ -55,6 +55,11 @@ def test_where_each_line_says_who_wrote_it_nothing_is_lost(
 
 @pytest.mark.parametrize("envelope", [one for one in ENVELOPES if one not in TAGGED])
 @thorough(90)
+@example(["llama-sleep.log", "llama-vision-large.log"], "staggered", 36)
+@example(["llama-no-prefix-lv5.log", "llama-killed-then-reloaded.log", "llama-speculating.log"], "truncated", 1)
+@example(["vllm-debug.log", "vllm-card-taken.log", "llama-2025.log", "llama-jsonl.log"], "truncated", 15625)
+@example(["ollama-a-two-loads.log", "koboldcpp.log", "llama-2025.log"], "truncated", 3097456904)
+@example(["llama-sleep.log", "ollama-c-relayed.log", "llama-2025.log"], "truncated", 171333593)
 @given(logs=streams, kind=st.sampled_from(KINDS), seed=seeds)
 def test_where_no_line_says_who_wrote_it_none_is_given_to_another_load(
     envelope: str, logs: list[str], kind: str, seed: int

@@ -74,12 +74,12 @@ class Writers:
             if newest.load is None and (len(lives) > 1 or key[1] in group.supervised):
                 return Owner(newest, None, Scope.INFERRED, "newest process of its stream; before any load")
             return None
-        for one in lives:
+        for one in lives if key not in group.shared else ():  # else it may be beside one that has last words to say
             # The clock of a server whose lines are made otherwise is another one's.
             alike = one.form in {None, form_of(line)}
             goes_back = alike and clock is not None and one.last_clock is not None and clock < one.last_clock
             if one.parent is None and (one is newest or one.load is not None):
-                self._succeed(one, proven=goes_back and key not in group.shared)
+                self._succeed(one, proven=goes_back)
         process = self._new_own(group, line)
         process.said.add(name)
         trusted = line.stream.trusted and len(lives) == 0

@@ -60,6 +60,8 @@ def test_where_each_line_says_who_wrote_it_nothing_is_lost(
 @example(["vllm-debug.log", "vllm-card-taken.log", "llama-2025.log", "llama-jsonl.log"], "truncated", 15625)
 @example(["ollama-a-two-loads.log", "koboldcpp.log", "llama-2025.log"], "truncated", 3097456904)
 @example(["llama-sleep.log", "ollama-c-relayed.log", "llama-2025.log"], "truncated", 171333593)
+@example(["llama-one-card.log", "llama-default-verbosity.log", "llama-mtp-vision.log"], "staggered", 565342980)
+@example(["llama-one-card.log", "llama-oom.log", "llama-sleep.log"], "staggered", 2**32)
 @given(logs=streams, kind=st.sampled_from(KINDS), seed=seeds)
 def test_where_no_line_says_who_wrote_it_none_is_given_to_another_load(
     envelope: str, logs: list[str], kind: str, seed: int

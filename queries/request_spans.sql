@@ -65,7 +65,9 @@ stops AS (
     GROUP BY ALL
 ),
 drafts AS (
-    SELECT load_id, task, ordinal, accepted, drafted, line_id FROM draft_samples WHERE covers = 'request'
+    SELECT load_id, coalesce(task, -1) AS task, ordinal, accepted, drafted, line_id
+    FROM draft_samples
+    WHERE covers = 'request'
 )
 SELECT
     grouped.load_id,
@@ -84,15 +86,13 @@ SELECT
     grouped.decode_s,
     grouped.decode_printed,
     moved.cached_tokens,
-    drafts.accepted,
-    drafts.drafted,
+    CASE WHEN drafts.ordinal <= grouped.timed_last + 8 THEN drafts.accepted END AS accepted,
+    CASE WHEN drafts.ordinal <= grouped.timed_last + 8 THEN drafts.drafted END AS drafted,
     stops.stop,
-    concat_ws(' ', grouped.lines, drafts.line_id) AS lines
+    concat_ws(' ', grouped.lines, CASE WHEN drafts.ordinal <= grouped.timed_last + 8 THEN drafts.line_id END) AS lines
 FROM grouped
 LEFT JOIN moved USING (load_id, task)
 LEFT JOIN stops USING (load_id, task)
-LEFT JOIN drafts ON drafts.load_id = grouped.load_id
-    AND drafts.task IS NOT DISTINCT FROM grouped.task
-    AND drafts.ordinal BETWEEN grouped.request AND grouped.timed_last + 8
-QUALIFY row_number() OVER (PARTITION BY grouped.load_id, grouped.request ORDER BY drafts.ordinal) = 1
+ASOF LEFT JOIN drafts
+    ON drafts.load_id = grouped.load_id AND drafts.task = coalesce(grouped.task, -1) AND drafts.ordinal >= grouped.request
 ORDER BY request

@@ -18,7 +18,7 @@
 -- launched_line     VARCHAR  Evidence.
 WITH moved AS (
     -- A task's number may come again: what follows a launch is of that launch until the next.
-    SELECT *, count(*) FILTER (what = 'launched') OVER (PARTITION BY load_id, task ORDER BY ordinal) AS launch
+    SELECT *, sum((what = 'launched')::INTEGER) OVER (PARTITION BY load_id, task ORDER BY ordinal) AS launch
     FROM request_moved
     WHERE believed AND load_id IS NOT NULL AND task IS NOT NULL AND task >= 0
 )

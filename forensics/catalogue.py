@@ -52,7 +52,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "spawn": frozenset({"key", "label"}),
     "end": frozenset({"by", "reason", "from", "map", "begins"}),
     "phase": frozenset({"to", "from", "map", "after", "shown"}),
-    "part": frozenset({"to", "from", "map"}),
+    "part": frozenset({"to", "from", "map", "shows"}),
     "context": frozenset(),
     "block": frozenset(),
     "block_end": frozenset(),

@@ -18,7 +18,7 @@ from .events import (
 )
 from .items import add_item
 from .line import Line
-from .lives import Context, Load, Mark, Process
+from .lives import Context, Item, Load, Mark, Process
 from .writers import settle
 
 __all__ = ["captured", "change", "close", "finish", "leads_to", "learn"]
@@ -28,9 +28,14 @@ WHOLE = re.compile(r"-?\d{1,18}")
 _MODELS = frozenset({Part.TARGET, Part.DRAFT, Part.MTP})
 
 
-def change(load: Load, line: Line) -> None:
-    """Let a line change what is known of its load."""
+def change(load: Load, line: Line) -> list[Item]:
+    """Let a line change what is known of its load.
+
+    Returns:
+        Amounts of earlier lines of which it shows that they are of another part.
+    """
     effects = line.pattern.effects
+    moved: list[Item] = []
     settle(load, line)
     if "claims" in effects and not effects["claims"].get("keeps"):
         load.due.discard(effects["claims"]["due"])
@@ -40,7 +45,7 @@ def change(load: Load, line: Line) -> None:
     if "use" in effects:
         line.matched = replace(line.matched, event=_use(load, line))
     if "part" in effects:
-        _part(load, line)
+        moved = _part(load, line)
     if "context" in effects:
         load.context = Context(len(load.contexts), load.part, announced=True)
         load.contexts.append(load.context)
@@ -55,6 +60,7 @@ def change(load: Load, line: Line) -> None:
         add_item(load, line)
     if "block_end" in effects and load.context is not None:
         load.context.open_block = False
+    return moved
 
 
 def learn(process: Process, load: Load | None, line: Line) -> None:
@@ -102,18 +108,35 @@ def _was_all(load: Load, phase: str) -> None:
     load.contexts, load.context, load.outer, load.part = [], None, [], Part.TARGET
 
 
-def _part(load: Load, line: Line) -> None:
+def _part(load: Load, line: Line) -> list[Item]:
     target = leads_to(line, "part")
     if target is None:
-        return
+        return []
     load.unsure.discard("part")
-    if target == "outer":
-        load.part = load.outer.pop() if load.outer else Part.TARGET
-        own = [one for one in load.contexts if one.part == load.part]
-        # Once other contexts exist, a line outside any bracket may be any of theirs.
-        load.context = own[-1] if own and len({one.part for one in load.contexts if one.part in _MODELS}) == 1 else None
-        return
-    load.turn_to(target)
+    if target != "outer":
+        load.turn_to(target)
+        return []
+    shows = line.pattern.effects["part"].get("shows")
+    moved = _was_of(load, load.context, shows) if shows and load.context and not load.outer else []
+    load.part = load.outer.pop() if load.outer else Part.TARGET
+    own = [one for one in load.contexts if one.part == load.part]
+    # Once other contexts exist, a line outside any bracket may be any of theirs.
+    load.context = own[-1] if own and len({one.part for one in load.contexts if one.part in _MODELS}) == 1 else None
+    return moved
+
+
+def _was_of(load: Load, context: Context, part: str) -> list[Item]:
+    """The end of a part whose beginning is not in the log: a reservation of which nothing else is known was its last.
+
+    Not where a line said that the context begins, nor where it holds anything but compute: that may be another's.
+    """
+    held = [item for item in load.items if item.context is context]
+    if context.announced or any(item.kind is not Kind.COMPUTE for item in held):
+        return []
+    context.part = part
+    for item in held:
+        item.part = part
+    return held
 
 
 def _set(load: Load, line: Line) -> None:

@@ -332,4 +332,6 @@ class _Machine:
                 load.owed.add(effects["due"]["next"])
         if load is None:
             return
-        change(load, line)
+        for item in change(load, line):
+            at = next(one for one in reversed(self.ownership.lines) if one.line is item.line)
+            at.part = item.part

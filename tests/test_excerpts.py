@@ -268,3 +268,32 @@ def test_a_plan_behind_the_allocations_of_a_load_is_the_next_loads(tmp_path: Pat
         (1, "llama.cpp", "unknown"),
         (2, "ollama", "log_ends"),
     ]
+
+
+RESERVED = """\
+srv    load_model: loading model '/m/alpha.gguf'
+{before}sched_reserve:      CUDA0 compute buffer size =   132.02 MiB
+sched_reserve:  CUDA_Host compute buffer size =    84.02 MiB
+srv    load_model: speculative decoding context initialized
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "parts"),
+    [
+        pytest.param("", ["draft"] * 2, id="alone"),
+        pytest.param("llama_context: constructing llama_context\n", ["target"] * 2, id="of a context that began"),
+        pytest.param(
+            "llama_kv_cache:      CUDA0 KV buffer size =  2304.00 MiB\n",
+            ["target"] * 3,
+            id="beside what may be another's",
+        ),
+    ],
+)
+def test_a_reservation_that_is_all_that_is_left_before_a_drafts_context_is_ready_is_the_drafts(
+    tmp_path: Path, before: str, parts: list[str]
+) -> None:
+    found = case(tmp_path, server=RESERVED.format(before=before))
+    assert [part for _, _, part, *_ in items(found)] == parts
+    lines = "SELECT DISTINCT line.part FROM line JOIN item USING (line_id)"
+    assert rows(found, lines) == [(parts[0],)]

@@ -297,6 +297,8 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             ],
         ),
         (BUFFERS, [("CUDA0", "compute", 132.02), ("CUDA_Host", "compute", 84.02)]),
+        # What is reserved just before the speculative decoding context is there is that context's, not the target's.
+        ("SELECT DISTINCT part FROM item WHERE mark = 'counted'", [("draft",)]),
         (
             TABLE,
             [

@@ -28,20 +28,20 @@ def checks(ask: Ask) -> dict[str, Any]:
 
 def _contradictions(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What is said against each other of one thing of one model, by whom, each side with its lines."""
-    open_ones = [row for row in rows if row["against"]]
+    about: dict[tuple[str, str], dict[tuple[str, str], list[Mapping[str, Any]]]] = {}
+    for row in rows:
+        if row["against"]:
+            sides = about.setdefault((row["model"], row["subject"]), {})
+            sides.setdefault((row["probe"], row["state"]), []).append(row)
     return [
         {
             "model": model,
             "subject": subject,
             "state": "not established",
             "joined_by": "the name of the model that both print: no proof that it was the same load",
-            "sides": [
-                _side([row for row in mine if (row["probe"], row["state"]) == who])
-                for mine in [[row for row in open_ones if (row["model"], row["subject"]) == (model, subject)]]
-                for who in dict.fromkeys((row["probe"], row["state"]) for row in mine)
-            ],
+            "sides": [_side(side) for side in sides.values()],
         }
-        for model, subject in dict.fromkeys((row["model"], row["subject"]) for row in open_ones)
+        for (model, subject), sides in about.items()
     ]
 
 
@@ -79,7 +79,7 @@ def _said(side: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.0f}" if value == int(value) else f"{value:g}"
+    return f"{value:.15g}"
 
 
 def check_sections(found: Mapping[str, Any]) -> tuple[Section, ...]:

@@ -11,16 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Judged",
-    "Tick",
-    "elapsed_us",
-    "judge",
-    "judge_columns",
-    "local_us",
-    "out_of_order",
-    "wall_us",
-]
+__all__ = ["Judged", "Tick", "elapsed_us", "judge", "judge_columns", "local_us", "out_of_order", "wall_us"]
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

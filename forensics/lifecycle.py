@@ -116,7 +116,7 @@ class Lifecycle:
                 open_ = load.closing is None and not begun and (load.ready is None or (confirms and not load.confirmed))
                 named = load.label == label or (None in {label, load.label} and key_of(line) not in group.shared)
                 if open_ and named:
-                    load.announcements += [line.text, model or ""]
+                    load.announcements += _texts(line)
                     load.label, load.model = load.label or label, load.model or model
                     parent.current = load
                     return Owner(load.process, load, Scope.EXACT, "announced by its supervisor")
@@ -131,7 +131,7 @@ class Lifecycle:
         announced = self._open(process, line, model)
         announced.label = label
         announced.announced_by_parent = True
-        announced.announcements += [line.text, model or ""]
+        announced.announcements += _texts(line)
         announced.may_be.add("begin")
         announced.mute = self.writers.programs[parent.program].grammar.spawned
         parent.current = announced
@@ -156,14 +156,14 @@ class Lifecycle:
             load = self._open(process, line, process.label)
             load.label = process.label
             load.announced_by_parent = True
-            load.announcements.append(line.text)
+            load.announcements += _texts(line)
             load.may_be.add("begin")
             load.spawned = True
             return Owner(process, load, Scope.EXACT, "spawned by its supervisor")
         waiting = [load for load in self.writers.children(group, line) if load.ready is None]
         if waiting and (label is None or waiting[-1].label in (None, label)):
             load = waiting[-1]
-            load.announcements.append(line.text)
+            load.announcements += _texts(line)
             if load.spawned:
                 for item in load.items:
                     item.mark, item.why = Mark.SUPERSEDED, "the first attempt of this load was given up"
@@ -353,6 +353,11 @@ class Lifecycle:
             return Owner(touched[0].process, touched[0], Scope.EXACT, "invocation of the unit")
         only = group.processes[-1] if len(group.processes) == 1 else None
         return Owner(only, None, None, "about the unit, not one load")
+
+
+def _texts(line: Line) -> list[str]:
+    """What a line says: the line, of which a long one is cut, and what its pattern took out of it, which is whole."""
+    return [line.text, *(value for value in captured(line).values() if isinstance(value, str))]
 
 
 def _reason(arguments: Mapping[str, Any], said: Mapping[str, Any]) -> str:

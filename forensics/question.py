@@ -217,6 +217,11 @@ def fill_stored(
 ) -> None:
     """Work out the rows of stored questions, each after those that it builds on.
 
+    Args:
+        connection: A case in a transaction: of many lines, what is worked out is committed as it goes on.
+        questions: All of them.
+        many_lines: From so many lines on, room is saved.
+
     Raises:
         QuestionError: A question's SQL does not run.
     """

@@ -113,7 +113,8 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[dict[str, A
     return {
         load_id: [
             {
-                "what": f'memory table at exit: its "unaccounted" {" + ".join(f"{size / MIB:.0f}" for size in sizes)}',
+                "what": ("rows of the " if len(lines) > 1 else "")
+                + f'memory table at exit: its "unaccounted" {" + ".join(f"{size / MIB:.0f}" for size in sizes)}',
                 "why": "it holds the runtime, drafts, vision and other processes; the table sums what is counted here",
                 "mib": None,
                 "bytes": None,

@@ -12,6 +12,9 @@ from forensics.verdict import next_step, verdict
 
 MIB = 1024 * 1024
 
+WITH_LESS = "Most of the rest was there at ready. Start with one option less, and compare: forensics diff A B."
+AT_READY = "Sample the card before the load and at ready (--at ready): what is there by then is not growth."
+
 
 @pytest.mark.parametrize(
     ("answer", "sentence"),
@@ -206,27 +209,27 @@ RUNTIME = {"part": "runtime", "kind": "runtime", "mib": 600.0, "basis": "inferre
         ),
         pytest.param(
             one(1024, 900),
-            "Sample the card before the load and at ready (--at ready): what is there by then is not growth.",
+            AT_READY,
             id="a rest of which nobody knows when it came",
         ),
         pytest.param(
             one(1024, 900, growth_mib=100.0),
-            "Sample the card before the load and at ready (--at ready): what is there by then is not growth.",
+            AT_READY,
             id="a rest that grew",
         ),
         pytest.param(
             one(1024, 900, growth_mib=62.0),
-            "Sample the card before the load and at ready (--at ready): what is there by then is not growth.",
+            AT_READY,
             id="a rest half of which grew",
         ),
         pytest.param(
             one(1024, 900, growth_mib=61.0),
-            "Most of the rest was there at ready. Start with one option less, and compare: forensics diff A B.",
+            WITH_LESS,
             id="a rest less than half of which grew",
         ),
         pytest.param(
             one(1024, 900, growth_mib=10.0),
-            "Most of the rest was there at ready. Start with one option less, and compare: forensics diff A B.",
+            WITH_LESS,
             id="a rest from the beginning",
         ),
         pytest.param(

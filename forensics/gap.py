@@ -362,6 +362,16 @@ def _not_replayed() -> dict[str, Any]:
 
 def _claim(gap: int, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     sums = _sums(gap, items)
+    least = sum(item["bounds_bytes"][0] for item in items)
+    if least > gap:
+        held = sum(item["bytes"] for item in items if item["basis"] != "estimated")
+        words = (
+            f"The items beyond weights and cache come to {held / GIB:.2f} GiB, and the self-report lacks "
+            f"{gap / GIB:.2f}: it does not leave all of them out. "
+            f"If it is of this load, at least {(least - gap) / GIB:.2f} GiB of them is in it."
+        )
+        lines = [line for item in items for line in item["evidence"]]
+        return _finding(words, "contradicted", least - gap, against=lines)
     words = (
         f"Up to {sums['named_bytes'] / GIB:.2f} of the {gap / GIB:.2f} GiB that the self-report lacks can be named; "
         f"{sums['unexplained_bytes'] / GIB:.2f} GiB is left."

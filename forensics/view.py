@@ -251,8 +251,8 @@ def _elsewhere(
             continue
         used, total = size(card, "used"), size(card, "total")
         holders = others_on(document, load or {}, {}, dict(card) | {"free_mib": None, "free_bytes": None}, None)[0]
-        piece = f"GPU {label(card, 'gpu_index') or '?'} {'?' if used is None else mib(used, 0)}"
-        piece += f" of {mib(total, 0)}" if total else ""
+        piece = f"GPU {label(card, 'gpu_index') or '?'}: {'?' if used is None else mib(used, 0)}"
+        piece += f" of {mib(total, 0)} MiB" if total else " MiB"
         pieces.append(piece + (f" ({', '.join(holders)})" if holders else ""))
     if pieces:
         yield Line("Cards without it" if load else "Cards", tuple(pieces))

@@ -136,6 +136,14 @@ def test_rows_that_are_no_sample_are_counted(tmp_path: Path) -> None:
     assert source.problems == [Problem("f", "loss", what, "", len(CARD_HEADER))]
 
 
+@pytest.mark.parametrize("row", [b"Unable to determine the device handle\n", CARD_ROW[:20]], ids=["none", "cut"])
+def test_rows_of_which_none_is_a_sample_are_not_taken_for_no_rows(tmp_path: Path, row: bytes) -> None:
+    _, samples, source = read(tmp_path, CARD_HEADER + row)
+    assert samples == []
+    assert source.problems[0].severity == "loss"
+    assert not any("without rows" in problem.what for problem in source.problems)
+
+
 def test_a_header_without_rows_is_noted(tmp_path: Path) -> None:
     _, samples, source = read(tmp_path, APPS_HEADER)
     assert samples == []

@@ -402,9 +402,11 @@ def test_cards_without_the_load_are_told_with_who_holds_them() -> None:
     ]
     answer = plain()
     answer["cards"] += cards
-    expected = "Cards without it: GPU 2 0 of 24576\n  GPU 3 310 of 24576 (pid 7 Xorg 300, 10 held by no process)\n"
+    expected = (
+        "Cards without it: GPU 2: 0 of 24576 MiB\n  GPU 3: 310 of 24576 MiB (pid 7 Xorg 300, 10 held by no process)\n"
+    )
     assert expected in screen(answer)
-    assert "Cards: GPU 2 0 of 24576\n  GPU 3 310 of 24576 (pid 7" in screen({"cards": cards})
+    assert "Cards: GPU 2: 0 of 24576 MiB\n  GPU 3: 310 of 24576 MiB (pid 7" in screen({"cards": cards})
 
 
 def test_a_holder_of_the_same_process_that_belongs_to_another_load_is_told_as_that_loads() -> None:

@@ -39,7 +39,7 @@ def read_smi_csv(
         rows.use(columns)
         names = ", ".join(column.name or "?" for column in columns)
         rows.problem("note", f"no header; the columns were inferred: {names}", "record with --format=csv", 0)
-    lost = 0
+    lost = rejected = 0
     first_lost: int | None = None
     sample = ""
     for chunk in lines(pieces, source, options.line_bytes):
@@ -58,6 +58,7 @@ def read_smi_csv(
                 continue
             open_end = number == last and not data.endswith(b"\n")
             if not rows.add(line.decode("utf-8", "replace"), offset, end - start, open_end=open_end):
+                rejected += 1
                 if open_end:
                     rows.problem("loss", "the last row is cut", "", offset)
                     continue
@@ -71,7 +72,7 @@ def read_smi_csv(
         rows.problem("loss", f"rows that are no sample, the first: {sample!r}", "", first_lost, lost)
     for token, count in rows.tokens.items():
         rows.problem("note", f"{token} stands where a value belongs", "", None, count)
-    if not source.records:
+    if not source.records and not rejected:
         rows.problem("note", "a header without rows: nothing was running, or it was hidden from the tool", "", 0)
 
 

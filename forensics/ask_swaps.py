@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .amounts import count, gib
@@ -120,7 +120,11 @@ def _episode(
             "deviation": row["deviation_s"],
             "cv": row["cv"],
         },
-        "cycle_s": {"mean": row["cycle_mean_s"], "cycles": row["cycles"]},
+        "cycle_s": {
+            **{name: row[f"cycle_{name}_s"] for name in ("mean", "median", "min", "max")},
+            "cv": row["cycle_cv"],
+            "cycles": row["cycles"],
+        },
         "loads": [load["load_id"] for load in loads],
         "loading_s": row["loading_s"],
         "loading_share": row["loading_s"] / row["span_s"] if row["loading_s"] and row["span_s"] else None,
@@ -296,20 +300,12 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
     facts.append(("models", joint.join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")))
     if episode["alternates"]:
         facts.append(("order", "strictly alternating"))
-    interval = episode["interval_s"]
-    if interval["mean"] is not None:
-        spread = f"({interval['min']:.1f}–{interval['max']:.1f})"
-        cv = "" if interval["cv"] is None else f", CV {interval['cv']:.2f}"
-        facts.append(
-            (
-                "interval",
-                f"mean {interval['mean']:.1f} s, median {interval['median']:.1f} {spread}{cv}",
-            )
-        )
+    if episode["interval_s"]["mean"] is not None:
+        facts.append(("interval", _spread(episode["interval_s"], 1)))
     else:
         facts.append(("interval", "not measured: the log has no wall time"))
     if episode["cycle_s"]["mean"] is not None:
-        facts.append(("cycle", f"mean {episode['cycle_s']['mean']:.2f} s from a load of a model to its next"))
+        facts.append(("cycle", f"{_spread(episode['cycle_s'], 2)}, from a load of a model to its next"))
     facts.append(("loading", _loading(episode)))
     if not episode["triggers"]:
         facts.append(("why", "not established: no line of a supervisor gives a reason"))
@@ -359,6 +355,12 @@ def _served(load: dict[str, Any]) -> str:
     if load["requests"] is None:
         return ""
     return ("~" if load["requests_scope"] == "inferred" else "") + str(load["requests"])
+
+
+def _spread(times: Mapping[str, Any], digits: int) -> str:
+    """Mean, median and bounds of some times, and how much they vary where there are several."""
+    mean, median, low, high = (f"{times[name]:.{digits}f}" for name in ("mean", "median", "min", "max"))
+    return f"mean {mean} s, median {median} ({low}–{high})" + ("" if times["cv"] is None else f", CV {times['cv']:.2f}")
 
 
 def _loading(episode: dict[str, Any]) -> str:

@@ -23,6 +23,10 @@
 -- deviation_s        DOUBLE     Deviation of the intervals.
 -- cv                 DOUBLE     Deviation by mean.
 -- cycle_mean_s       DOUBLE     Mean cycle.
+-- cycle_median_s     DOUBLE     Median cycle.
+-- cycle_min_s        DOUBLE     Shortest cycle.
+-- cycle_max_s        DOUBLE     Longest cycle.
+-- cycle_cv           DOUBLE     Deviation of the cycles by their mean.
 -- cycles             BIGINT     Cycles.
 -- loading_s          DOUBLE     Seconds spent loading.
 -- loads_timed        BIGINT     Loads of which the log tells how long they took.
@@ -61,7 +65,9 @@ paces AS (
         episode, avg(interval_us) / 1e6 AS mean_s, median(interval_us) / 1e6 AS median_s,
         min(interval_us) / 1e6 AS min_s, max(interval_us) / 1e6 AS max_s,
         stddev_samp(interval_us) / 1e6 AS deviation_s,
-        avg(cycle_us) / 1e6 AS cycle_mean_s, count(cycle_us) AS cycles
+        avg(cycle_us) / 1e6 AS cycle_mean_s, median(cycle_us) / 1e6 AS cycle_median_s,
+        min(cycle_us) / 1e6 AS cycle_min_s, max(cycle_us) / 1e6 AS cycle_max_s,
+        stddev_samp(cycle_us) / nullif(avg(cycle_us), 0) AS cycle_cv, count(cycle_us) AS cycles
     FROM ticks
     GROUP BY episode
 ),
@@ -93,7 +99,8 @@ SELECT
     sums.begun_us, sums.until_us, (sums.until_us - sums.begun_us) / 1e6 AS span_s,
     paces.mean_s, paces.median_s, paces.min_s, paces.max_s, paces.deviation_s,
     paces.deviation_s / nullif(paces.mean_s, 0) AS cv,
-    paces.cycle_mean_s, paces.cycles, sums.loading_s, sums.loads_timed, sums.loaded_bytes, sums.loads_weighed
+    paces.cycle_mean_s, paces.cycle_median_s, paces.cycle_min_s, paces.cycle_max_s, paces.cycle_cv, paces.cycles,
+    sums.loading_s, sums.loads_timed, sums.loaded_bytes, sums.loads_weighed
 FROM sums
 JOIN paces USING (episode)
 JOIN named USING (episode)

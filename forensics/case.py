@@ -226,7 +226,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "size_bytes": source.digest.size,
                 "digest": source.digest.root,
                 "records": source.records,
-                "modified_us": source.modified_us if source.format in YEARLESS else None,
+                "modified_us": source.modified_us if source.format in YEARLESS or source.filed else None,
             }
         )
         rows["chunk"].extend(

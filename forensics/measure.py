@@ -63,9 +63,14 @@ def anchor(processes: Sequence[Process], telemetry: Telemetry, catalogue: Catalo
                 lives.setdefault(holder.pid, []).append(holder)
         if not mine or len(mine) != len(lives):
             continue
+        filed = any(holder.is_filed for holders in lives.values() for holder in holders)
+        if filed and len(mine) > 1:
+            continue  # the time of a file gives no order
         ordered = sorted(lives.values(), key=lambda one: min(holder.first_us for holder in one))
         for process, holders in zip(mine, ordered, strict=True):
             joins[id(process)] = Join(tuple(holders), "order of lives; the log has no wall time", "inferred")
+        if filed:
+            continue  # and is not when its memory appeared
         relayed = {id(one.group): one.group for one in mine if one.parent is not None}
         for group in relayed.values():
             _set_group_times(group, joins)

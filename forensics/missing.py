@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import duckdb
 
 from .amounts import count
+from .places import FILED
+from .records.samples import UNPLACED
 
 __all__ = ["Programs", "whats_missing"]
 
@@ -146,14 +148,35 @@ def _table(event: str) -> str:
 
 def _measurement(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any], moment: str) -> list[dict[str, Any]]:
     on_cards = [device for device in answer["devices"] if device["where"] == "card"]
-    if not on_cards or answer["failure"] or any(device["measured_mib"] is not None for device in on_cards):
+    if not on_cards or answer["failure"]:
+        return []
+    measured = [device for device in on_cards if device["measured_mib"] is not None]
+    if any((device["joined_by"] or "").endswith(FILED) for device in measured):
+        return [
+            {
+                "what": "the time of the measured use",
+                "because": "the capture prints none: its file's modification time stands for it",
+                "remedy": "Sample with a time: timestamp among the columns that nvidia-smi is asked for.",
+                "load_id": answer["load_id"],
+            }
+        ]
+    if measured:
         return []
     samples = connection.execute("SELECT count(*) FROM holder_sample").fetchone()
     cards = connection.execute("SELECT count(*) FROM card_sample").fetchone()
     joined = connection.execute(
         "SELECT count(*) FROM holder_sample JOIN load USING (process_id) WHERE load_id = ?", [answer["load_id"]]
     ).fetchone()
-    if not (samples and samples[0]) and not (cards and cards[0]):
+    unplaced = connection.execute(
+        "SELECT source_id, what, remedy FROM problem WHERE severity = 'loss' AND contains(what, ?) AND remedy <> '' "
+        "ORDER BY ALL LIMIT 1",
+        [UNPLACED],
+    ).fetchone()
+    if not (samples and samples[0]) and not (cards and cards[0]) and unplaced:
+        source, what, remedy = unplaced
+        because = f"there is telemetry that cannot be used, in {source}: {what}"
+        remedy = f"{remedy[:1].upper()}{remedy[1:]}."
+    elif not (samples and samples[0]) and not (cards and cards[0]):
         because = "there is no telemetry in the evidence"
         remedy = (
             "Sample the cards: nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory "

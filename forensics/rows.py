@@ -24,7 +24,7 @@ class SourceRow(Row):
     size_bytes: Annotated[int, "Bytes after decompression."]
     digest: Annotated[str, "Root of the digests of its 1 MiB chunks."]
     records: Annotated[int, "Records found in it."]
-    modified_us: Annotated[int | None, "When it was last written, where the year of its times rests on that."]
+    modified_us: Annotated[int | None, "When it was last written, where its times, or their year, rest on that."]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from .catalogue import Catalogue, Program
 from .clocks import elapsed_us
 from .lives import Load, Process
-from .records.block import CardSamples, HolderSamples
+from .records.block import CardSamples, HolderSamples, Source
+from .records.samples import UNPLACED
 
 __all__ = ["Card", "CardSample", "Holder", "HolderSample", "Join", "Telemetry", "gather", "join_processes", "lives"]
 
@@ -34,6 +36,15 @@ BESIDE_US = 2_000_000
 """How near in time a sample that says more makes another one needless: tables print whole seconds."""
 
 
+NAMELESS = (None, None, None)
+"""The identity of a card in a row that names none."""
+
+OTHERS_PRINT = "readings without a time are set aside: of the same card, others print theirs"
+NO_CARD = f"rows that name no card and print no time {UNPLACED}: the evidence has cards that they could be of"
+
+Samples = TypeVar("Samples", CardSamples, HolderSamples)
+
+
 @dataclass(frozen=True, slots=True)
 class CardSample:
     """One card at one moment; bytes."""
@@ -47,6 +58,8 @@ class CardSample:
     root: str
     offset: int
     length: int
+    filed: bool = False
+    """Whether its time is only that of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,7 @@ class HolderSample:
     root: str
     offset: int
     length: int
+    filed: bool = False
 
 
 @dataclass(eq=False)
@@ -92,6 +106,11 @@ class Holder:
     name: str | None
     card: Card
     samples: list[HolderSample] = field(default_factory=list)
+
+    @property
+    def is_filed(self) -> bool:
+        """Whether its times are only those of files."""
+        return any(one.filed for one in self.samples)
 
     @property
     def first_us(self) -> int:
@@ -160,55 +179,79 @@ def _bus(text: str) -> tuple[int, ...]:
 def gather(
     card_sets: Iterable[CardSamples], holder_sets: Iterable[HolderSamples], gap_us: int = 60_000_000
 ) -> Telemetry:
-    """Bring the rows of all telemetry sources together, by card and process; times as printed."""
+    """Bring the rows of all telemetry sources together, by card and process; times as printed.
+
+    Rows whose time is only their file's come last, and are set aside where others of that card print theirs: a file
+    may have been copied, and its time must not set a reading between them. Those that name no card come last of all,
+    and are taken where no card is known that they could be of.
+    """
     telemetry = Telemetry()
     card_sets, holder_sets = list(card_sets), list(holder_sets)
     every: list[CardSamples | HolderSamples] = [*card_sets, *holder_sets]
     telemetry.zoned = {one.source.name for one in every if one.zone_known}
-    for cards in card_sets:
-        root = cards.source.digest.root
-        for row, wall in enumerate(cards.wall_us):
-            if wall is None:
-                continue
-            card = telemetry.card(cards.uuid[row], cards.pci_bus_id[row], cards.index[row])
-            card.uuid = card.uuid or cards.uuid[row]
-            card.index = cards.index[row] if card.index is None else card.index
-            card.pci_bus_id = card.pci_bus_id or cards.pci_bus_id[row]
-            card.name = card.name or cards.name[row]
-            card.driver = card.driver or cards.driver
-            card.samples.append(
-                CardSample(
-                    wall,
-                    cards.total_bytes[row],
-                    cards.used_bytes[row],
-                    cards.free_bytes[row],
-                    cards.reserved_bytes[row],
-                    cards.source.name,
-                    root,
-                    cards.offset[row],
-                    cards.length[row],
-                )
+    dated: set[int] = set()  # cards of which a sample prints its time
+    for cards, row in _in_turn(card_sets):
+        wall = cards.wall_us[row]
+        filed = cards.source.is_filed(wall)
+        identity = cards.uuid[row], cards.pci_bus_id[row], cards.index[row]
+        if wall is None or (filed and identity == NAMELESS and telemetry.cards and _set_aside(cards.source, NO_CARD)):
+            continue
+        card = telemetry.card(*identity)
+        card.uuid = card.uuid or cards.uuid[row]
+        card.index = cards.index[row] if card.index is None else card.index
+        card.pci_bus_id = card.pci_bus_id or cards.pci_bus_id[row]
+        card.name = card.name or cards.name[row]
+        card.driver = card.driver or cards.driver
+        if not filed:
+            dated.add(id(card))
+        elif id(card) in dated:
+            _set_aside(cards.source, OTHERS_PRINT)
+            continue
+        card.samples.append(
+            CardSample(
+                wall,
+                cards.total_bytes[row],
+                cards.used_bytes[row],
+                cards.free_bytes[row],
+                cards.reserved_bytes[row],
+                cards.source.name,
+                cards.source.digest.root,
+                cards.offset[row],
+                cards.length[row],
+                filed,
             )
+        )
     rows: dict[tuple[int, int], list[tuple[HolderSample, str | None]]] = {}
     places: dict[tuple[int, int], Card] = {}
-    for holders in holder_sets:
-        root = holders.source.digest.root
-        for row, wall in enumerate(holders.wall_us):
-            pid = holders.pid[row]
-            if wall is None or pid is None:
-                continue
-            card = telemetry.card(holders.uuid[row], holders.pci_bus_id[row], holders.index[row])
-            key = (id(card), pid)
-            places[key] = card
-            sample = HolderSample(
-                wall,
-                holders.used_bytes[row],
-                holders.source.name,
-                root,
-                holders.offset[row],
-                holders.length[row],
-            )
-            rows.setdefault(key, []).append((sample, holders.process[row]))
+    dated.clear()
+    known = bool(telemetry.cards)
+    for holders, row in _in_turn(holder_sets):
+        wall, pid = holders.wall_us[row], holders.pid[row]
+        filed = holders.source.is_filed(wall)
+        identity = holders.uuid[row], holders.pci_bus_id[row], holders.index[row]
+        if wall is None or pid is None:
+            continue
+        if filed and identity == NAMELESS and known and _set_aside(holders.source, NO_CARD):
+            continue
+        known |= identity != NAMELESS
+        card = telemetry.card(*identity)
+        if not filed:
+            dated.add(id(card))
+        elif id(card) in dated:
+            _set_aside(holders.source, OTHERS_PRINT)
+            continue
+        key = (id(card), pid)
+        places[key] = card
+        sample = HolderSample(
+            wall,
+            holders.used_bytes[row],
+            holders.source.name,
+            holders.source.digest.root,
+            holders.offset[row],
+            holders.length[row],
+            filed,
+        )
+        rows.setdefault(key, []).append((sample, holders.process[row]))
     for key, samples in rows.items():
         samples.sort(key=lambda one: one[0].at_us)
         holder: Holder | None = None
@@ -226,6 +269,35 @@ def gather(
     telemetry.cards.sort(key=lambda one: (one.index is None, one.index or 0, one.uuid or ""))
     telemetry.holders.sort(key=lambda one: (one.first_us, one.pid, one.card.index or 0))
     return telemetry
+
+
+def _in_turn(sets: Sequence[Samples]) -> Iterator[tuple[Samples, int]]:
+    """Every row with its set: those that print a time, then those that name a card, then the others."""
+    late: list[tuple[Samples, int]] = []
+    last: list[tuple[Samples, int]] = []
+    for one in sets:
+        if not one.source.filed:
+            yield from ((one, row) for row in range(len(one.offset)))
+            continue
+        for row, wall in enumerate(one.wall_us):
+            if not one.source.is_filed(wall):
+                yield one, row
+            elif (one.uuid[row], one.pci_bus_id[row], one.index[row]) == NAMELESS:
+                last.append((one, row))
+            else:
+                late.append((one, row))
+    yield from late
+    yield from last
+
+
+def _set_aside(source: Source, why: str) -> bool:
+    """Count a row that is not taken."""
+    for place, one in enumerate(source.problems):
+        if one.what == why:
+            source.problems[place] = one._replace(count=one.count + 1)
+            return True
+    source.tell("loss", why)
+    return True
 
 
 def _fullest(samples: Sequence[CardSample]) -> list[CardSample]:

@@ -151,7 +151,8 @@ class Digest:
 class Source:
     """One input: a file, a member of an archive (`archive!member`), or standard input.
 
-    `digest` and `problems` are complete once the source has been read to its end.
+    `digest` and `problems` are complete once the source has been read to its end. `filed` says that `modified_us`
+    stands for the time of rows that print none.
     """
 
     name: str
@@ -160,11 +161,16 @@ class Source:
     digest: Digest = field(default_factory=Digest)
     problems: list[Problem] = field(default_factory=list)
     records: int = 0
+    filed: bool = False
 
     def tell(self, severity: str, what: str, remedy: str = "", offset: int | None = None, count: int = 1) -> None:
         """Keep something that was met `count` times, unless that is never."""
         if count:
             self.problems.append(Problem(self.name, severity, what, remedy, offset, int(count)))  # True is stored as 1
+
+    def is_filed(self, wall_us: int | None) -> bool:
+        """Whether the time of a row is only that of its file."""
+        return self.filed and wall_us == self.modified_us
 
     @property
     def is_unread(self) -> bool:

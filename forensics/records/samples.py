@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, Self
 
 from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.options import MIB
 
-__all__ = ["CardRows", "HolderRows", "file_time", "file_time_once"]
+__all__ = ["UNPLACED", "CardRows", "HolderRows", "Timeless", "file_time", "file_time_once"]
+
+UNPLACED = "cannot be placed"
+"""What is told of rows whose time nothing gives."""
 
 ROUNDING = 3 * MIB
 """By how much total = reserved + used + free may miss: each of the four is rounded to a MiB."""
@@ -19,6 +22,7 @@ class _Rows:
     """Columns by name, filled row by row; what a row does not say is None."""
 
     _columns: tuple[str, ...]
+    _identity: tuple[str, ...] = ("uuid", "pci_bus_id", "index")
 
     def __init__(self, gathered: Mapping[str | None, list[Any]] | None = None) -> None:
         """Begin without rows, or with columns that were gathered elsewhere, of which `offset` has one value a row."""
@@ -28,6 +32,14 @@ class _Rows:
 
     def __len__(self) -> int:
         return len(self.values["offset"])
+
+    def keys(self) -> list[tuple[Hashable, ...]]:
+        """What each row is about: a second row of the same is a later reading."""
+        return list(zip(*(self.values[name] for name in self._identity), strict=True))
+
+    def since(self, row: int) -> Self:
+        """The rows from one on."""
+        return type(self)({name: column[row:] for name, column in self.values.items()})
 
     def add(self, extent: tuple[int, int], /, **values: object) -> None:
         """Take one row, cited by its extent: offset and length."""
@@ -52,12 +64,93 @@ class HolderRows(_Rows):
     """Rows of processes on cards."""
 
     _columns = tuple(name for name in HolderSamples._fields if name not in {"source", "zone_known"})
+    _identity = (*_Rows._identity, "pid")
 
     def samples(self, source: Source, *, zone_known: bool) -> Iterator[HolderSamples]:
         """All rows as one hand-over, counted; none if there are none."""
         if len(self):
             source.records += len(self)
+            nobodys = sum(pid is None for pid in self.values["pid"])
+            source.tell("loss", "rows of processes name no process, and are not used", "", None, nobodys)
             yield HolderSamples(source=source, zone_known=zone_known, **self.values)
+
+
+class Timeless:
+    """Rows of cards or of processes that print no time.
+
+    A file was last written when its last reading was: that one has the file's time, and when those before it were taken
+    is not known. A reading is of all cards or of all processes at once, and names each once.
+    """
+
+    def __init__(self, source: Source, remedy: str) -> None:
+        self._source = source
+        self._remedy = remedy
+        self._last: dict[type, tuple[CardRows | HolderRows, str | None]] = {}
+        self._earlier = 0
+
+    def take(self, rows: CardRows | HolderRows, driver: str | None = None) -> None:
+        """Take rows; of those before them, of the same kind, only the count is kept."""
+        if len(rows):
+            self._drop(type(rows))
+            self._last[type(rows)] = rows, driver
+
+    def drop(self) -> None:
+        """Count what was taken as of an earlier reading: the next may have no rows of a kind."""
+        for kind in [*self._last]:
+            self._drop(kind)
+
+    def _drop(self, kind: type) -> None:
+        if kind in self._last:
+            self._earlier += len(self._last.pop(kind)[0])
+
+    def samples(self, *, dated: int, unplaced: int = 0, whole: bool = False) -> Iterator[CardSamples | HolderSamples]:
+        """The last reading at the time of its file, and what is told of the others.
+
+        Args:
+            dated: How many rows of the source print a time: then the file's is theirs.
+            unplaced: How many were handed over without one.
+            whole: All rows that were taken at once are one reading, though it may name a process twice.
+        """
+        source, remedy = self._source, self._remedy
+        captured = file_time_once(source, remedy)
+        nameless = 0
+        source.records += self._earlier
+        if dated:
+            unplaced, self._earlier = unplaced + self._earlier, 0
+        for taken, driver in self._last.values():
+            rows = taken
+            wall: int | None = None
+            keys = rows.keys()
+            begin = 0 if whole or dated else _last_reading(keys)
+            if dated:
+                unplaced += len(rows)
+            elif begin and any(set(key[:3]) == {None} for key in keys):
+                nameless += len(rows)  # other cards, or later readings of one
+            else:
+                source.records += begin
+                self._earlier += begin
+                rows, wall = rows.since(begin), captured()
+            rows.values["wall_us"] = [wall] * len(rows)
+            if isinstance(rows, CardRows):
+                yield from rows.samples(source, zone_known=True, driver=driver)
+            else:
+                yield from rows.samples(source, zone_known=True)
+        what = f"rows print no time among others that do, and {UNPLACED}"
+        source.tell("loss", what, remedy, None, unplaced)
+        what = f"rows name no card and print no time: other cards or later readings, they {UNPLACED}"
+        source.tell("loss", what, remedy, None, nameless)
+        what = f"rows of earlier readings print no time, and {UNPLACED}: the file's is that of its last reading"
+        source.tell("loss", what, remedy, None, self._earlier)
+
+
+def _last_reading(keys: Sequence[Hashable]) -> int:
+    """Where the last reading begins: behind it nothing is named twice."""
+    seen: set[Hashable] = set()
+    for row in range(len(keys) - 1, -1, -1):
+        if keys[row] in seen:
+            return row + 1
+        seen.add(keys[row])
+    return 0
 
 
 def _settled(cards: CardSamples) -> CardSamples:
@@ -82,18 +175,18 @@ def _settled(cards: CardSamples) -> CardSamples:
     return cards._replace(used_bytes=used)
 
 
-def file_time_once(source: Source) -> Callable[[], int | None]:
+def file_time_once(source: Source, remedy: str = "") -> Callable[[], int | None]:
     """What gives the time of the file, and says only when it is first needed that it is assumed."""
-    return cache(partial(file_time, source))
+    return cache(partial(file_time, source, remedy))
 
 
-def file_time(source: Source) -> int | None:
+def file_time(source: Source, remedy: str = "") -> int | None:
     """The time of a capture that prints none, with the note that it is assumed; None where no file has one."""
     if source.modified_us is None:
-        what = "the capture prints no time, and its rows cannot be placed"
-        remedy = "save it to a file, or capture a form that prints the time"
-        source.tell("loss", what, remedy)
+        what = f"the capture prints no time, and its rows {UNPLACED}"
+        source.tell("loss", what, remedy or "save it to a file, or capture a form that prints the time")
     else:
         what = "the capture prints no time: the file's modification time stands for it"
-        source.tell("note", what)
+        source.tell("note", what, remedy)
+        source.filed = True
     return source.modified_us

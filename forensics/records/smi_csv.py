@@ -11,13 +11,15 @@ from typing import Any
 from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.lines import lines
 from forensics.records.options import Options
-from forensics.records.samples import CardRows, HolderRows
+from forensics.records.samples import CardRows, HolderRows, Timeless
 from forensics.records.smi_columns import Column, Token, header_of, is_whole, reader_of
 
 __all__ = ["read_smi_csv"]
 
 _ROWS = 200_000
 """Rows of one hand-over."""
+
+_REMEDY = "add timestamp to the query: --query-gpu=timestamp,index,uuid,…, --query-compute-apps=timestamp,gpu_uuid,…"
 
 _REPEATING = 4096
 """Values of a column that are remembered as read: most repeat."""
@@ -55,6 +57,8 @@ def read_smi_csv(
                 if header != rows.columns:
                     yield from rows.batch()
                     rows.use(header)
+                elif not rows.times:
+                    yield from rows.batch()  # another reading
                 continue
             open_end = number == last and not data.endswith(b"\n")
             if not rows.add(line.decode("utf-8", "replace"), offset, end - start, open_end=open_end):
@@ -68,6 +72,7 @@ def read_smi_csv(
             if rows.count >= _ROWS:
                 yield from rows.batch()
     yield from rows.batch()
+    yield from rows.timeless.samples(dated=rows.dated, unplaced=rows.undated)
     if lost:
         rows.problem("loss", f"rows that are no sample, the first: {sample!r}", "", first_lost, lost)
     for token, count in rows.tokens.items():
@@ -82,6 +87,8 @@ class _Rows:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.tokens: dict[str, int] = {}
+        self.timeless = Timeless(source, _REMEDY)
+        self.dated = self.undated = 0  # rows of batches in which one prints a time
         self.use([])
 
     def use(self, columns: list[Column]) -> None:
@@ -97,7 +104,7 @@ class _Rows:
         self._gathered: list[list[Any]] = [[] for _ in self._names]
         self._offset: list[int] = []
         self._length: list[int] = []
-        self._times = self._zoned = 0
+        self.times = self._zoned = 0
 
     @property
     def count(self) -> int:
@@ -137,7 +144,7 @@ class _Rows:
                 self.tokens[cell.text] = self.tokens.get(cell.text, 0) + 1
                 row[at] = None
             elif self._names[at] == "time" and cell is not None:
-                self._times += 1
+                self.times += 1
                 if type(cell) is tuple:
                     self._zoned += 1
                     row[at] = cell[0]
@@ -153,10 +160,15 @@ class _Rows:
             return
         by_name: dict[str | None, list[Any]] = dict(zip(self._names, self._gathered, strict=True))
         by_name |= {"wall_us": by_name.get("time", []), "offset": self._offset, "length": self._length}
-        zoned = self._times > 0 and self._zoned == self._times
-        if "process" in by_name or "pid" in by_name:
+        zoned = self.times > 0 and self._zoned == self.times
+        of_processes = "process" in by_name or "pid" in by_name
+        driver = next((one for one in by_name.get("driver", ()) if one is not None), None)
+        self.dated += self.times
+        self.undated += self.count - self.times if self.times else 0
+        if not self.times:
+            self.timeless.take(HolderRows(by_name) if of_processes else CardRows(by_name), driver)
+        elif of_processes:
             yield from HolderRows(by_name).samples(self.source, zone_known=zoned)
         else:
-            driver = next((one for one in by_name.get("driver", ()) if one is not None), None)
             yield from CardRows(by_name).samples(self.source, zone_known=zoned, driver=driver)
         self._clear()

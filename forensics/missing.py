@@ -156,7 +156,7 @@ def _measurement(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any
             {
                 "what": "the time of the measured use",
                 "because": "the capture prints none: its file's modification time stands for it",
-                "remedy": "Sample with a time: timestamp among the columns that nvidia-smi is asked for.",
+                "remedy": "Sample with a time: for nvidia-smi, timestamp is a column to ask for.",
                 "load_id": answer["load_id"],
             }
         ]

@@ -7,10 +7,13 @@ id, by being the only card that the process holds, or by bus order; never by its
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import TypeVar
 
 from .catalogue import Catalogue, Program
@@ -41,6 +44,7 @@ NAMELESS = (None, None, None)
 
 OTHERS_PRINT = "readings without a time are set aside: of the same card, others print theirs"
 NO_CARD = f"rows that name no card and print no time {UNPLACED}: the evidence has cards that they could be of"
+SEVERAL = "rows that name no card are of several: each moment has more than one"
 
 Samples = TypeVar("Samples", CardSamples, HolderSamples)
 
@@ -150,15 +154,20 @@ class Telemetry:
     """Names of the sources whose times are UTC as they stand."""
 
     def card(self, uuid: str | None, pci: str | None, index: int | None) -> Card:
-        """The card with that identity, made if it is new."""
+        """The card with that identity, of which it may say more than was known; made if it is new."""
         for card in self.cards:
             if uuid is not None and card.uuid is not None:
-                if card.uuid == uuid:
-                    return card
+                found = card.uuid == uuid
             elif pci is not None and card.pci_bus_id is not None:
-                if same_bus(card.pci_bus_id, pci):
-                    return card
-            elif index is not None and card.index == index:
+                found = same_bus(card.pci_bus_id, pci)
+            elif (uuid, pci, index) == NAMELESS:
+                found = (card.uuid, card.pci_bus_id, card.index) == NAMELESS
+            else:
+                found = index is not None and card.index == index
+            if found:
+                card.uuid = card.uuid or uuid
+                card.index = index if card.index is None else card.index
+                card.pci_bus_id = card.pci_bus_id or pci
                 return card
         card = Card(uuid, index, pci, None, None)
         self.cards.append(card)
@@ -179,34 +188,14 @@ def _bus(text: str) -> tuple[int, ...]:
 def gather(
     card_sets: Iterable[CardSamples], holder_sets: Iterable[HolderSamples], gap_us: int = 60_000_000
 ) -> Telemetry:
-    """Bring the rows of all telemetry sources together, by card and process; times as printed.
-
-    Rows whose time is only their file's come last, and are set aside where others of that card print theirs: a file
-    may have been copied, and its time must not set a reading between them. Those that name no card come last of all,
-    and are taken where no card is known that they could be of.
-    """
+    """Bring the rows of all telemetry sources together, by card and process; times as printed."""
     telemetry = Telemetry()
     card_sets, holder_sets = list(card_sets), list(holder_sets)
     every: list[CardSamples | HolderSamples] = [*card_sets, *holder_sets]
     telemetry.zoned = {one.source.name for one in every if one.zone_known}
-    dated: set[int] = set()  # cards of which a sample prints its time
-    for cards, row in _in_turn(card_sets):
-        wall = cards.wall_us[row]
-        filed = cards.source.is_filed(wall)
-        identity = cards.uuid[row], cards.pci_bus_id[row], cards.index[row]
-        if wall is None or (filed and identity == NAMELESS and telemetry.cards and _set_aside(cards.source, NO_CARD)):
-            continue
-        card = telemetry.card(*identity)
-        card.uuid = card.uuid or cards.uuid[row]
-        card.index = cards.index[row] if card.index is None else card.index
-        card.pci_bus_id = card.pci_bus_id or cards.pci_bus_id[row]
+    for cards, row, wall, card in _placed(card_sets, telemetry):
         card.name = card.name or cards.name[row]
         card.driver = card.driver or cards.driver
-        if not filed:
-            dated.add(id(card))
-        elif id(card) in dated:
-            _set_aside(cards.source, OTHERS_PRINT)
-            continue
         card.samples.append(
             CardSample(
                 wall,
@@ -218,27 +207,14 @@ def gather(
                 cards.source.digest.root,
                 cards.offset[row],
                 cards.length[row],
-                filed,
+                cards.source.is_filed(wall),
             )
         )
     rows: dict[tuple[int, int], list[tuple[HolderSample, str | None]]] = {}
     places: dict[tuple[int, int], Card] = {}
-    dated.clear()
-    known = bool(telemetry.cards)
-    for holders, row in _in_turn(holder_sets):
-        wall, pid = holders.wall_us[row], holders.pid[row]
-        filed = holders.source.is_filed(wall)
-        identity = holders.uuid[row], holders.pci_bus_id[row], holders.index[row]
-        if wall is None or pid is None:
-            continue
-        if filed and identity == NAMELESS and known and _set_aside(holders.source, NO_CARD):
-            continue
-        known |= identity != NAMELESS
-        card = telemetry.card(*identity)
-        if not filed:
-            dated.add(id(card))
-        elif id(card) in dated:
-            _set_aside(holders.source, OTHERS_PRINT)
+    for holders, row, wall, card in _placed(holder_sets, telemetry):
+        pid = holders.pid[row]
+        if pid is None:
             continue
         key = (id(card), pid)
         places[key] = card
@@ -249,7 +225,7 @@ def gather(
             holders.source.digest.root,
             holders.offset[row],
             holders.length[row],
-            filed,
+            holders.source.is_filed(wall),
         )
         rows.setdefault(key, []).append((sample, holders.process[row]))
     for key, samples in rows.items():
@@ -271,33 +247,55 @@ def gather(
     return telemetry
 
 
-def _in_turn(sets: Sequence[Samples]) -> Iterator[tuple[Samples, int]]:
-    """Every row with its set: those that print a time, then those that name a card, then the others."""
-    late: list[tuple[Samples, int]] = []
-    last: list[tuple[Samples, int]] = []
+def _placed(sets: Sequence[Samples], telemetry: Telemetry) -> Iterator[tuple[Samples, int, int, Card]]:
+    """Every row that has a time, with its set, that time and its card.
+
+    Rows whose time is only their file's are set aside where others of that card print theirs: a file may have been
+    copied, and its time must not set a reading between them. One that names no card is taken where none is known.
+    """
+    dated: set[int] = set()  # cards of which a row prints its time
+    later: list[tuple[bool, Samples, int, int]] = []
     for one in sets:
-        if not one.source.filed:
-            yield from ((one, row) for row in range(len(one.offset)))
-            continue
+        pids: Sequence[int | None] = one.pid if isinstance(one, HolderSamples) else [None] * len(one.wall_us)
+        nameless = [_identity(one, row) == NAMELESS for row in range(len(one.wall_us))]
+        moments = Counter(itertools.compress(zip(one.wall_us, pids, strict=True), nameless))
         for row, wall in enumerate(one.wall_us):
-            if not one.source.is_filed(wall):
-                yield one, row
-            elif (one.uuid[row], one.pci_bus_id[row], one.index[row]) == NAMELESS:
-                last.append((one, row))
-            else:
-                late.append((one, row))
-    yield from late
-    yield from last
+            if wall is None:
+                continue
+            if one.source.is_filed(wall):
+                later.append((nameless[row], one, row, wall))
+                continue
+            if nameless[row] and moments[wall, pids[row]] > 1:
+                _set_aside(one.source, SEVERAL)
+                continue
+            card = telemetry.card(*_identity(one, row))
+            dated.add(id(card))
+            yield one, row, wall, card
+    named = {id(card) for card in telemetry.cards}
+    for unnamed, one, row, wall in sorted(later, key=itemgetter(0)):
+        if unnamed and named:
+            _set_aside(one.source, NO_CARD)
+            continue
+        card = telemetry.card(*_identity(one, row))
+        if not unnamed:
+            named.add(id(card))
+        if id(card) in dated:
+            _set_aside(one.source, OTHERS_PRINT)
+        else:
+            yield one, row, wall, card
 
 
-def _set_aside(source: Source, why: str) -> bool:
+def _identity(one: CardSamples | HolderSamples, row: int) -> tuple[str | None, str | None, int | None]:
+    return one.uuid[row], one.pci_bus_id[row], one.index[row]
+
+
+def _set_aside(source: Source, why: str) -> None:
     """Count a row that is not taken."""
     for place, one in enumerate(source.problems):
         if one.what == why:
             source.problems[place] = one._replace(count=one.count + 1)
-            return True
+            return
     source.tell("loss", why)
-    return True
 
 
 def _fullest(samples: Sequence[CardSample]) -> list[CardSample]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
-from opened import cards_csv, holders_csv, journal, opened
+from opened import BEGIN, cards_csv, holders_csv, journal, opened
 
+from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
 from forensics.explain import document, exit_code
+from forensics.opened import ready
+from forensics.question import load_questions
+from forensics.records import Named
 
 CATALOGUE = load_catalogue()
 LLAMA = "srv    load_model: loading model '/srv/models/a.gguf'"
@@ -155,6 +160,34 @@ def test_why_nothing_is_measured_is_said(
     files = {"apps_csv": holders_csv(*samples)} if samples else {}
     found = explained(tmp_path, moment, server_log=journal(7, 0, BUFFERS), **files)
     assert [one["because"] for one in found["missing"] if one["what"] == "the measured use"] == [because]
+
+
+def test_telemetry_that_cannot_be_used_is_not_called_none(tmp_path: Path) -> None:
+    nameless = "memory.used [MiB]\n5600 MiB\n5610 MiB\n"
+    found = explained(tmp_path, server_log=journal(7, 0, BUFFERS), gpu_csv=nameless)
+    (one,) = [one for one in found["missing"] if one["what"] == "the measured use"]
+    lost = "rows name no card and print no time: other cards or later readings, they cannot be placed"
+    assert one["because"] == f"there is telemetry that cannot be used, in {tmp_path / 'gpu.csv'}: {lost}"
+    assert one["remedy"].startswith("Add timestamp to the query: --query-gpu=timestamp,index,uuid")
+
+
+def test_a_measurement_at_the_time_of_its_file_lacks_its_time(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(journal(7, 0, BUFFERS))
+    head, row = holders_csv((9, 0, 7, 5600)).splitlines()
+    undated = f"{head.partition(', ')[2]}\n{row.partition(', ')[2]}\n"
+    (tmp_path / "apps.csv").write_text(undated)
+    saved_us = int(BEGIN.timestamp() * 1_000_000) + 9_000_000
+    files = [Named(name, tmp_path / name, saved_us) for name in ("server.log", "apps.csv")]
+    connection = duckdb.connect()
+    store(read_evidence(files, CATALOGUE), connection)
+    found = document(ready(connection, load_questions(), None), CATALOGUE)
+    (device,) = found["loads"][0]["devices"]
+    assert (device["measured_mib"], device["join_scope"]) == (5600.0, "inferred")
+    (one,) = [one for one in found["missing"] if "measured use" in one["what"]]
+    assert (one["what"], one["because"]) == (
+        "the time of the measured use",
+        "the capture prints none: its file's modification time stands for it",
+    )
 
 
 def test_items_that_exceed_what_the_card_shows_are_a_finding_and_so_is_a_rest_beyond_all_items(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
 from forensics.opened import ready
 from forensics.question import load_questions
+from forensics.records import Named
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "values"
 UNITS = """
@@ -37,11 +38,15 @@ POOLS = """
     FROM pool_sized LEFT JOIN load USING (load_id) ORDER BY ordinal
 """
 LOADS = "SELECT engine, implied, ready_line IS NOT NULL, end_reason FROM load ORDER BY number"
+CARDS = """
+    SELECT gpu_index, mib(used_bytes), mib(total_bytes) FROM card_sample JOIN card USING (card_id) ORDER BY at_us, 1
+"""
 MARKERS = "SELECT what, detail FROM marker_seen WHERE detail IS NOT NULL ORDER BY ordinal"
 
 Row = tuple[Any, ...]
 VALUES: dict[str, list[tuple[str, list[Row]]]] = {
     "llamacpp-drafter-overwrites-target": [
+        (CARDS, [(1, 22992.0, 24576.0)]),
         (
             BUFFERS,
             [
@@ -388,6 +393,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         ),
     ],
     "ollama-ps-24gb-card-20618-mib": [
+        (CARDS, [(0, 20618.0, 24576.0)]),
         (
             "SELECT model, total_bytes, card_bytes, bound_bytes, context, state FROM self_report",
             [("DEFAULT/mistral-small-2409-22b:latest", 24_500_000_000, 24_500_000_000, 500_000_000, None, "Forever")],
@@ -461,6 +467,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         ("SELECT detail FROM marker_seen WHERE what = 'asleep'", [("8.000164",)]),
     ],
     "vllm-card-empty-then-only-16-free": [
+        (CARDS, [(5, 0.0, 81559.0)]),
         (
             (
                 "SELECT gib(needed_bytes), utilization_ratio, gib(available_bytes), gib(total_bytes), device "
@@ -569,7 +576,36 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             [("1",), ("11.77 B",), ("16384",)],
         ),
     ],
+    "vllm-graphs-outside-the-budget": [
+        # Two files, two runs: what the graphs cost is 23859 - 21395 = 2464 on each card; another card's 393 is idle.
+        (
+            CARDS,
+            [
+                *((card, 23859.0, 24564.0) for card in (4, 5, 6, 7)),
+                (0, 393.0, 24564.0),
+                *((card, 21395.0, 24564.0) for card in (4, 5, 6, 7)),
+            ],
+        ),
+    ],
+    "card-used-plus-free-is-not-total": [
+        (
+            "SELECT mib(total_bytes), mib(used_bytes), mib(free_bytes), mib(rest_bytes) FROM card_identity ORDER BY 2",
+            [
+                (32607.0, 1547.0, 30641.0, 419.0),
+                (32607.0, 1574.0, 30614.0, 419.0),
+                (32607.0, 1597.0, 30591.0, 419.0),
+                (32607.0, 1612.0, 30576.0, 419.0),
+            ],
+        ),
+        ("SELECT mib(median(used_bytes)) FROM card_identity", [(1585.5,)]),
+        ("SELECT count(*) FROM load", [(0,)]),
+    ],
     "vllm-tp2-desktop-on-one-card": [
+        (CARDS, [(0, 22377.0, 24576.0), (1, 22273.0, 24576.0), (0, 22483.0, 24576.0), (1, 22301.0, 24576.0)]),
+        (
+            "SELECT pid, name, mib(used_bytes) FROM holder_sample ORDER BY at_us",
+            [(1001, "/usr/lib/xorg/Xorg", 77.0), (1001, "/usr/lib/xorg/Xorg", 85.0)],
+        ),
         (
             POOLS,
             [
@@ -633,9 +669,11 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
 
 @cache
 def opened(name: str) -> duckdb.DuckDBPyConnection:
-    """The case of one log."""
+    """The case of one log and of what was captured beside it: captures print no time, and were saved hour by hour."""
     connection = duckdb.connect()
-    store(read_evidence([FOLDER / f"{name}.log"], load_catalogue()), connection)
+    paths = sorted(path for path in FOLDER.iterdir() if path.name.partition(".")[0] == name)
+    files = [Named(path.name, path, (500_000 + hour) * 3_600_000_000) for hour, path in enumerate(paths)]
+    store(read_evidence(files, load_catalogue()), connection)
     connection.execute(UNITS)
     return ready(connection, load_questions(), None)
 
@@ -652,8 +690,8 @@ def test_a_value_that_a_line_gives_comes_out(name: str, sql: str, rows: list[Row
     assert opened(name).execute(sql).fetchall() == rows
 
 
-def test_every_log_is_in_the_table() -> None:
-    assert {path.stem for path in FOLDER.glob("*.log")} == set(VALUES)
+def test_every_file_is_in_the_table() -> None:
+    assert {path.name.partition(".")[0] for path in FOLDER.iterdir()} == {*VALUES, "README"}
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any, Self
 
@@ -33,9 +33,15 @@ class _Rows:
     def __len__(self) -> int:
         return len(self.values["offset"])
 
-    def keys(self) -> list[tuple[Hashable, ...]]:
-        """What each row is about: a second row of the same is a later reading."""
-        return list(zip(*(self.values[name] for name in self._identity), strict=True))
+    def last_reading(self) -> int | None:
+        """Where the last reading begins, which names nothing twice; None if rows name no card and may be of several."""
+        keys = list(zip(*(self.values[name] for name in self._identity), strict=True))
+        seen: set[Hashable] = set()
+        for row in range(len(keys) - 1, -1, -1):
+            if keys[row] in seen:
+                return None if set(keys[row][:3]) == {None} else row + 1
+            seen.add(keys[row])
+        return 0
 
     def since(self, row: int) -> Self:
         """The rows from one on."""
@@ -76,81 +82,63 @@ class HolderRows(_Rows):
 
 
 class Timeless:
-    """Rows of cards or of processes that print no time.
+    """Rows of cards or of processes that print no time: the file's stands for that of the last reading.
 
-    A file was last written when its last reading was: that one has the file's time, and when those before it were taken
-    is not known. A reading is of all cards or of all processes at once, and names each once.
+    A file was last written when its last reading was; when those before it were taken is not known. A reading is of all
+    cards or of all processes at once.
     """
 
     def __init__(self, source: Source, remedy: str) -> None:
         self._source = source
         self._remedy = remedy
         self._last: dict[type, tuple[CardRows | HolderRows, str | None]] = {}
-        self._earlier = 0
+        self._earlier = self._nameless = 0
 
     def take(self, rows: CardRows | HolderRows, driver: str | None = None) -> None:
-        """Take rows; of those before them, of the same kind, only the count is kept."""
-        if len(rows):
-            self._drop(type(rows))
-            self._last[type(rows)] = rows, driver
+        """Take a reading, even an empty one; what was taken of that kind is of an earlier one."""
+        before = self._last.pop(type(rows), None)
+        self._earlier += len(before[0]) if before else 0
+        self._last[type(rows)] = rows, driver
 
-    def drop(self) -> None:
-        """Count what was taken as of an earlier reading: the next may have no rows of a kind."""
-        for kind in [*self._last]:
-            self._drop(kind)
+    def take_last(self, rows: CardRows | HolderRows, driver: str | None = None) -> None:
+        """Take rows of one or of several readings."""
+        begin = rows.last_reading()
+        if begin is None:
+            self._nameless += len(rows)
+        else:
+            self._earlier += begin
+            self.take(rows.since(begin), driver)
 
-    def _drop(self, kind: type) -> None:
-        if kind in self._last:
-            self._earlier += len(self._last.pop(kind)[0])
-
-    def samples(self, *, dated: int, unplaced: int = 0, whole: bool = False) -> Iterator[CardSamples | HolderSamples]:
-        """The last reading at the time of its file, and what is told of the others.
+    def samples(self, *, dated: bool, among: int = 0) -> Iterator[CardSamples | HolderSamples]:
+        """The last reading, and what is told of all others.
 
         Args:
-            dated: How many rows of the source print a time: then the file's is theirs.
-            unplaced: How many were handed over without one.
-            whole: All rows that were taken at once are one reading, though it may name a process twice.
+            dated: Whether other rows of the source print a time: then the file's is theirs.
+            among: How many rows stood among such, and were handed over.
         """
-        source, remedy = self._source, self._remedy
-        captured = file_time_once(source, remedy)
-        nameless = 0
-        source.records += self._earlier
+        source = self._source
+        captured = file_time_once(source, self._remedy)
         if dated:
-            unplaced, self._earlier = unplaced + self._earlier, 0
-        for taken, driver in self._last.values():
-            rows = taken
-            wall: int | None = None
-            keys = rows.keys()
-            begin = 0 if whole or dated else _last_reading(keys)
-            if dated:
-                unplaced += len(rows)
-            elif begin and any(set(key[:3]) == {None} for key in keys):
-                nameless += len(rows)  # other cards, or later readings of one
-            else:
-                source.records += begin
-                self._earlier += begin
-                rows, wall = rows.since(begin), captured()
-            rows.values["wall_us"] = [wall] * len(rows)
+            self._earlier += sum(len(rows) for rows, _ in self._last.values())
+            self._last.clear()
+        for rows, driver in self._last.values():
+            if len(rows):
+                rows.values["wall_us"] = [captured()] * len(rows)
             if isinstance(rows, CardRows):
                 yield from rows.samples(source, zone_known=True, driver=driver)
             else:
                 yield from rows.samples(source, zone_known=True)
-        what = f"rows print no time among others that do, and {UNPLACED}"
-        source.tell("loss", what, remedy, None, unplaced)
-        what = f"rows name no card and print no time: other cards or later readings, they {UNPLACED}"
-        source.tell("loss", what, remedy, None, nameless)
-        what = f"rows of earlier readings print no time, and {UNPLACED}: the file's is that of its last reading"
-        source.tell("loss", what, remedy, None, self._earlier)
-
-
-def _last_reading(keys: Sequence[Hashable]) -> int:
-    """Where the last reading begins: behind it nothing is named twice."""
-    seen: set[Hashable] = set()
-    for row in range(len(keys) - 1, -1, -1):
-        if keys[row] in seen:
-            return row + 1
-        seen.add(keys[row])
-    return 0
+        source.records += self._earlier + self._nameless
+        among += self._earlier if dated else 0
+        for count, what in (
+            (among, f"rows print no time among others that do, and {UNPLACED}"),
+            (self._nameless, f"rows name no card and print no time: other cards or later readings, they {UNPLACED}"),
+            (
+                0 if dated else self._earlier,
+                f"rows of earlier readings print no time, and {UNPLACED}: the file's is that of its last reading",
+            ),
+        ):
+            source.tell("loss", what, self._remedy, None, count)
 
 
 def _settled(cards: CardSamples) -> CardSamples:

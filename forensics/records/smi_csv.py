@@ -54,11 +54,9 @@ def read_smi_csv(
             offset = chunk.base + start
             header = header_of(line)
             if header is not None:
-                if header != rows.columns:
+                if header != rows.columns or not rows.times:  # without times, another header is another reading
                     yield from rows.batch()
                     rows.use(header)
-                elif not rows.times:
-                    yield from rows.batch()  # another reading
                 continue
             open_end = number == last and not data.endswith(b"\n")
             if not rows.add(line.decode("utf-8", "replace"), offset, end - start, open_end=open_end):
@@ -72,7 +70,7 @@ def read_smi_csv(
             if rows.count >= _ROWS:
                 yield from rows.batch()
     yield from rows.batch()
-    yield from rows.timeless.samples(dated=rows.dated, unplaced=rows.undated)
+    yield from rows.timeless.samples(dated=rows.dated, among=rows.among)
     if lost:
         rows.problem("loss", f"rows that are no sample, the first: {sample!r}", "", first_lost, lost)
     for token, count in rows.tokens.items():
@@ -88,7 +86,8 @@ class _Rows:
         self.source = source
         self.tokens: dict[str, int] = {}
         self.timeless = Timeless(source, _REMEDY)
-        self.dated = self.undated = 0  # rows of batches in which one prints a time
+        self.dated = False
+        self.among = 0  # rows without a time, of batches in which one prints it
         self.use([])
 
     def use(self, columns: list[Column]) -> None:
@@ -155,20 +154,19 @@ class _Rows:
         return True
 
     def batch(self) -> Iterator[CardSamples | HolderSamples]:
-        """Hand over what was gathered."""
-        if not self.count:
-            return
+        """Hand over what was gathered; what prints no time is kept till the end."""
         by_name: dict[str | None, list[Any]] = dict(zip(self._names, self._gathered, strict=True))
         by_name |= {"wall_us": by_name.get("time", []), "offset": self._offset, "length": self._length}
         zoned = self.times > 0 and self._zoned == self.times
-        of_processes = "process" in by_name or "pid" in by_name
+        rows = HolderRows(by_name) if "process" in by_name or "pid" in by_name else CardRows(by_name)
         driver = next((one for one in by_name.get("driver", ()) if one is not None), None)
-        self.dated += self.times
-        self.undated += self.count - self.times if self.times else 0
-        if not self.times:
-            self.timeless.take(HolderRows(by_name) if of_processes else CardRows(by_name), driver)
-        elif of_processes:
-            yield from HolderRows(by_name).samples(self.source, zone_known=zoned)
-        else:
-            yield from CardRows(by_name).samples(self.source, zone_known=zoned, driver=driver)
+        if self.times:
+            self.dated = True
+            self.among += self.count - self.times
+            if isinstance(rows, HolderRows):
+                yield from rows.samples(self.source, zone_known=zoned)
+            else:
+                yield from rows.samples(self.source, zone_known=zoned, driver=driver)
+        elif self.columns:
+            self.timeless.take_last(rows, driver)
         self._clear()

@@ -54,10 +54,10 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
     query = "sample with nvidia-smi --query-gpu=timestamp,index,uuid,pci.bus_id,memory.total,memory.used,… --format=csv"
     cards, holders = CardRows(), HolderRows()
     timeless = Timeless(source, query)
-    bare = CardRows(), HolderRows()  # of the table that is read, if it has no date
+    bare_cards, bare_holders = CardRows(), HolderRows()  # of the table that is read, if it has no date
     wall: int | None = None
     titled = False
-    count = 0
+    count = 0  # of cards
     buses: dict[int, str] = {}
     driver: str | None = None
     open_card: tuple[int, str, str, int] | None = None  # index, name, bus id, offset
@@ -73,7 +73,7 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
                 continue
             power, used, total, busy = found.groups()
             count += 1
-            (bare[0] if wall is None else cards).add(
+            (bare_cards if wall is None else cards).add(
                 (begun, offset + length - begun),
                 wall_us=wall,
                 index=index,
@@ -93,17 +93,14 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
             if titled:  # the date stands before the title: this table has none
                 wall, buses, instances = None, {}, set()
             titled = True
-            if len(bare[0]) or len(bare[1]):
-                timeless.drop()
-                timeless.take(bare[0], driver)
-                timeless.take(bare[1])
-            bare = CardRows(), HolderRows()
+            timeless.take(bare_cards := CardRows(), driver)
+            timeless.take(bare_holders := HolderRows())
         elif found := _CARD.match(line):
             open_card = int(found[1]), found[2].decode("utf-8", "replace"), found[3].decode().upper(), offset
         elif found := _PROCESS.match(line):
             size = re.fullmatch(rb"(\d{1,12})MiB", found[5])
             cut += found[5].endswith(b"...")
-            (bare[1] if wall is None else holders).add(
+            (bare_holders if wall is None else holders).add(
                 (offset, length),
                 wall_us=wall,
                 pci_bus_id=buses.get(int(found[1])),
@@ -116,7 +113,7 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
             index = int(found[1])
             instances.add((index, found[2]))
             count += 1
-            (bare[0] if wall is None else cards).add(
+            (bare_cards if wall is None else cards).add(
                 (offset, length),
                 wall_us=wall,
                 uuid=f"MIG-{buses.get(index, index)}/{int(found[2])}",
@@ -135,8 +132,4 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
     source.tell("loss", "processes whose memory the table cut short", query, None, cut)
     yield from cards.samples(source, zone_known=False, driver=driver)
     yield from holders.samples(source, zone_known=False)
-    if len(bare[0]) or len(bare[1]):
-        timeless.drop()
-        timeless.take(bare[0], driver)
-        timeless.take(bare[1])
-    yield from timeless.samples(dated=len(cards) + len(holders), whole=True)
+    yield from timeless.samples(dated=len(cards) + len(holders) > 0)

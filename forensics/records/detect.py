@@ -12,6 +12,7 @@ from forensics.records.exposition import METRIC, STATUS
 from forensics.records.inside import is_markdown, is_tar
 from forensics.records.journal_file import MAGIC
 from forensics.records.journal_text import style_of
+from forensics.records.journal_verbose import is_verbose
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
 from forensics.records.probe_rows import is_probe_row
@@ -183,5 +184,5 @@ def _is_metric(line: bytes) -> bool:
 
 
 def _prefixed(sample: list[bytes]) -> Format | None:
-    name = prefix_of(sample) or style_of(sample)
+    name = "journal-verbose" if is_verbose(sample) else prefix_of(sample) or style_of(sample)
     return None if name is None else Format(name)

@@ -22,6 +22,7 @@ from forensics.records.journal_file import MAGIC, Head, head_of
 from forensics.records.journal_json import read_journal_json
 from forensics.records.journal_native import Seen, outside, read_journal_native
 from forensics.records.journal_text import read_journal_text
+from forensics.records.journal_verbose import read_journal_verbose
 from forensics.records.json_lines import read_docker_json, read_json_log
 from forensics.records.lines import read_text
 from forensics.records.options import HEAD, Options
@@ -441,6 +442,8 @@ def _readers(
             yield from read_export(source, pieces, options)
         case "journal-json":
             yield from read_journal_json(source, pieces, options)
+        case "journal-verbose":
+            yield from read_journal_verbose(source, pieces, options)
         case "docker-json":
             yield from read_docker_json(source, pieces, options)
         case "json-log":

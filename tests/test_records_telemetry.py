@@ -429,6 +429,43 @@ def test_metrics_of_an_exporter_become_one_row_a_card(tmp_path: Path) -> None:
     assert whats(source) == [FILE_TIME]
 
 
+def test_metrics_of_nvitops_exporter_give_cards_and_processes(tmp_path: Path) -> None:
+    place = f'devicename="NVIDIA H200",hostname="10.0.0.5",index="0",uuid="{UUID}"'
+    content = f"""# HELP gpu_memory_total_MiB GPU memory total (MiB).
+# TYPE gpu_memory_total_MiB gauge
+gpu_memory_total_MiB{{{place}}} 143771.0
+gpu_memory_used_MiB{{{place}}} 1551.5
+gpu_memory_free_MiB{{{place}}} 141603.5
+gpu_utilization_Percentage{{{place}}} 7.0
+gpu_power_usage_W{{{place}}} 122.25
+gpu_fan_speed_Percentage{{{place}}} NaN
+process_info_info{{command="python3 -m server \\"x\\"",{place},pid="521",status="running",username="u"}} 1.0
+process_gpu_memory_MiB{{{place},pid="521",username="u"}} 1542.0
+process_gpu_memory_MiB{{{place},pid="522",username="u"}} NaN
+""".encode()
+    (cards, holders), source = taken(tmp_path, content)
+    assert columns(cards) == {
+        "wall_us": [SAVED_S * 1_000_000],
+        "index": [0],
+        "uuid": [UUID],
+        "name": ["NVIDIA H200"],
+        "total_bytes": [143_771 * MIB],
+        "used_bytes": [int(1551.5 * MIB)],
+        "free_bytes": [int(141_603.5 * MIB)],
+        "utilization_ratio": [0.07],
+        "power_w": [122.25],
+    }
+    assert columns(holders) == {
+        "wall_us": [SAVED_S * 1_000_000],
+        "index": [0],
+        "uuid": [UUID],
+        "pid": [521],
+        "process": ['python3 -m server "x"'],
+        "used_bytes": [1542 * MIB],
+    }
+    assert whats(source) == [FILE_TIME, "metrics without a number"]
+
+
 def test_metrics_with_times_of_their_own_keep_them(tmp_path: Path) -> None:
     content = (
         b'nvidia_smi_memory_used_bytes{uuid="8f319f5c-9498-a3d5-96d9-63b056d7bc9a"} 1.626341376e+09 1796049907250\n'

@@ -346,7 +346,7 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                 "verbosity": process.verbosity,
                 "host": stream.host,
                 "boot": stream.boot,
-                "unit": stream.unit,
+                "unit": stream.service,
                 "pid": process.pid if process.pid is not None else (pids.pop() if len(pids) == 1 else None),
                 "label": process.label or process.tag,
                 "parent_id": process.parent.process_id if process.parent else None,

@@ -64,6 +64,11 @@ class Stream(NamedTuple):
     manager: bool = False
     kernel: bool = False
 
+    @property
+    def service(self) -> str | None:
+        """What its service is called: its unit, else its container."""
+        return self.unit or self.container
+
 
 class Partial(NamedTuple):
     """What the collector says about a record that is a piece of a message: whose, which, and whether the last."""

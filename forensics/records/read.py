@@ -29,7 +29,7 @@ from forensics.records.options import HEAD, Options
 from forensics.records.prefixed import read_prefixed
 from forensics.records.probe_rows import read_probe_rows
 from forensics.records.reports import read_report_table, read_requests
-from forensics.records.rocm import read_rocm_csv, read_rocm_text
+from forensics.records.rocm import read_rocm_concise, read_rocm_csv, read_rocm_text
 from forensics.records.smi_csv import read_smi_csv
 from forensics.records.smi_monitor import read_smi_monitor
 from forensics.records.smi_query import read_smi_query, read_smi_xml
@@ -468,6 +468,8 @@ def _readers(
             yield from read_smi_monitor(source, pieces, options)
         case "rocm-smi-text":
             yield from read_rocm_text(source, pieces, options)
+        case "rocm-smi-concise":
+            yield from read_rocm_concise(source, pieces, options)
         case "rocm-smi-csv":
             yield from read_rocm_csv(source, pieces, options)
         case "metrics":

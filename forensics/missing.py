@@ -35,6 +35,12 @@ def whats_missing(
                 "remedy": "Give the server's log or journal from its start on.",
             }
         )
+        for (program,) in connection.execute("SELECT DISTINCT program FROM line ORDER BY program").fetchall():
+            found.extend(
+                {name: remedy[name] for name in ("what", "because", "remedy")}
+                for remedy in programs.remedies(program)
+                if "LoadBegan" in remedy.get("absent", ())
+            )
     begun = {
         load_id: (implied, level)
         for load_id, implied, level in connection.execute(

@@ -144,6 +144,68 @@ def test_without_a_load_what_lacks_is_the_log_from_its_start(tmp_path: Path) -> 
     assert exit_code(found) == 3
 
 
+SLOG = "time=2026-08-21T10:00:00.101Z level=INFO msg="
+GPUSTACK = (
+    "2026-08-21T10:00:00+00:00 - gpustack.worker.serve_manager - INFO - Started model instance a on ports [40012]"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "what", "flags"),
+    [
+        (
+            ["cmn  common_param: common_params_print_info: verbosity = 3 (adjust with the `-lv N` CLI arg)", LLAMA],
+            "buffer sizes",
+            ["-lv 4", "LLAMA_ARG_LOG_VERBOSITY=4"],
+        ),
+        (
+            [
+                f'{SLOG.replace("msg", "source=server.go:241 msg")}"using llama-server for model" model=/srv/models/blobs/sha256-{"a" * 64}'
+            ],
+            "ends of loads",
+            ["OLLAMA_DEBUG=1"],
+        ),
+        ([VLLM.replace("0.9.2", "0.21.0")], "the engine's own memory account", ["VLLM_LOGGING_LEVEL=DEBUG", "0.26.0"]),
+        (["[INFO] <a> Health check passed on http://localhost:10001/health"], "loads", ["logLevel: debug"]),
+        (
+            ["[DEBUG] <a> Executing start command: llama-server --port 10001 -m /srv/models/a.gguf, env: "],
+            "what the models print",
+            ["logToStdout: both", "systemd-cat"],
+        ),
+        (
+            [f'{SLOG}"BackendLoader starting" modelID=a backend=llama-cpp model=a.gguf'],
+            "what the backends print",
+            ["DEBUG=true", "--debug"],
+        ),
+        (
+            ["2026-08-21 10:00:00.105 [Info] (ProcessManager) Process started successfully, PID: 4711"],
+            "what the backends print",
+            ["info or debug"],
+        ),
+        (
+            [
+                "[2026-08-28 21:19:23] server_args=ServerArgs(model_path='a')",
+                "[2026-08-28 21:19:30] Load weight begin.",
+            ],
+            "what it allocates",
+            ["--log-level info"],
+        ),
+        (["Loading Text Model: /srv/models/a.gguf"], "what the engine prints", ["--debugmode"]),
+        ([GPUSTACK], "loads", ["serve/ID.RESTART.log"]),
+    ],
+    ids="llama.cpp ollama vllm llama-swap-quiet llama-swap localai lemonade sglang koboldcpp gpustack".split(),
+)
+def test_what_a_program_would_have_logged_is_asked_for_by_its_own_flag(
+    tmp_path: Path, lines: list[str], what: str, flags: list[str]
+) -> None:
+    (tmp_path / "server.log").write_text("".join(f"{line}\n" for line in lines))
+    connection = duckdb.connect()
+    store(read_evidence([tmp_path / "server.log"], CATALOGUE), connection)
+    found = document(ready(connection, load_questions(), None), CATALOGUE)
+    (remedy,) = [one["remedy"] for one in found["missing"] if one["what"] == what]
+    assert [flag for flag in flags if flag not in remedy] == []
+
+
 @pytest.mark.parametrize(
     ("moment", "samples", "because"),
     [

@@ -160,7 +160,7 @@ GPUSTACK = (
         ),
         (
             [
-                f'{SLOG.replace("msg", "source=server.go:241 msg")}"using llama-server for model" model=/srv/models/blobs/sha256-{"a" * 64}'
+                f'{SLOG[:-4]}source=server.go:241 msg="using llama-server for model" model=/srv/models/blobs/sha256-{"a" * 64}'
             ],
             "ends of loads",
             ["OLLAMA_DEBUG=1"],

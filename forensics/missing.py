@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import duckdb
 
 from .amounts import count
+from .builds import release
 from .places import FILED
 from .records.samples import UNPLACED
 
@@ -133,7 +134,7 @@ def _verbosity(
     found = []
     for remedy in programs.remedies(answer["engine"]):
         present = any(printed.by(answer["load_id"], name) for name in remedy.get("absent", ()))
-        if present or answer["failure"]:
+        if present or answer["failure"] or not _is_of(remedy, answer["engine_version"]):
             continue
         if "level_below" in remedy and level is not None and level.isdigit() and int(level) >= remedy["level_below"]:
             continue
@@ -146,6 +147,15 @@ def _verbosity(
             }
         )
     return found
+
+
+def _is_of(remedy: Mapping[str, Any], version: str | None) -> bool:
+    """Whether a remedy is for a build, or may be: of one that is not printed nothing is known."""
+    build = release(version or "")
+    if len(build) == 1:
+        return True
+    since, until = (release(remedy[name]) if name in remedy else None for name in ("since", "until"))
+    return (since is None or since <= build) and (until is None or build <= until)
 
 
 def _table(event: str) -> str:

@@ -159,9 +159,7 @@ GPUSTACK = (
             ["-lv 4", "LLAMA_ARG_LOG_VERBOSITY=4"],
         ),
         (
-            [
-                f'{SLOG[:-4]}source=server.go:241 msg="using llama-server for model" model=/srv/models/blobs/sha256-{"a" * 64}'
-            ],
+            [f'{SLOG[:-4]}source=server.go:241 msg="using llama-server for model" model=/m/blobs/sha256-{"a" * 64}'],
             "ends of loads",
             ["OLLAMA_DEBUG=1"],
         ),
@@ -204,6 +202,19 @@ def test_what_a_program_would_have_logged_is_asked_for_by_its_own_flag(
     found = document(ready(connection, load_questions(), None), CATALOGUE)
     (remedy,) = [one["remedy"] for one in found["missing"] if one["what"] == what]
     assert [flag for flag in flags if flag not in remedy] == []
+
+
+@pytest.mark.parametrize(
+    ("version", "asked"),
+    [("0.10.2", False), ("0.11.0", True), ("0.25.1", True), ("0.25.2rc1.dev4+g1234567", False), ("0.26.0", False)],
+)
+def test_a_flag_is_asked_for_only_of_the_builds_that_need_it(tmp_path: Path, version: str, asked: bool) -> None:
+    said = f"INFO 07-24 18:08:00 [api_server.py:1893] vLLM API server version {version}"
+    (tmp_path / "server.log").write_text(f"{said}\n{VLLM}\n")
+    connection = duckdb.connect()
+    store(read_evidence([tmp_path / "server.log"], CATALOGUE), connection)
+    found = document(ready(connection, load_questions(), None), CATALOGUE)
+    assert any("VLLM_LOGGING_LEVEL=DEBUG" in one["remedy"] for one in found["missing"]) == asked
 
 
 @pytest.mark.parametrize(

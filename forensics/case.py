@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta, timezone
 from operator import itemgetter
 from pathlib import Path
 
@@ -214,6 +215,10 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
     ]
+    telemetry = evidence.telemetry
+    if telemetry.cards or telemetry.holders:
+        zone = timezone(timedelta(microseconds=telemetry.zone_us))
+        rows["about"].append({"name": "zone of samples", "value": f"{zone}, {telemetry.zone_basis}"})
     newest = {one.name: one.newest for one in evidence.catalogue.programs if one.newest}
     rows["about"].extend({"name": f"newest {name}", "value": build} for name, build in newest.items())
     roots = {source.name: source.digest.root for source in evidence.sources}

@@ -82,6 +82,14 @@ def test_behind_a_line_that_journalctl_does_not_print_nothing_is_trusted(tmp_pat
     assert source.problems == [Problem("f", "loss", what, remedy, len(entry) * 5)]
 
 
+def test_a_text_that_begins_inside_an_entry_loses_that_entry_alone(tmp_path: Path) -> None:
+    entry = f"{HEADER}{FIELDS}    MESSAGE=one\n            two\n"
+    records, _, source = read(tmp_path, f"            two\n{FIELDS}{entry}".encode())
+    assert [(one.message, one.stream) for one in records] == [(b"one\ntwo", SERVER)]
+    what = "lines are of an entry that begins before the text does"
+    assert source.problems == [Problem("f", "loss", what, "", 0, 5)]
+
+
 def test_pieces_of_a_container_engine_are_put_together(tmp_path: Path) -> None:
     piece = f"{HEADER}    CONTAINER_ID=c1\n    CONTAINER_PARTIAL_ID=p\n    CONTAINER_PARTIAL_ORDINAL={{}}\n"
     text = f"{piece.format(1)}    MESSAGE=one \n{piece.format(2)}    CONTAINER_PARTIAL_LAST=true\n    MESSAGE=two\n"

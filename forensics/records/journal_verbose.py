@@ -69,10 +69,11 @@ class _Verbose:
         self.limit = line_bytes
         self.collector = Collector(source)
         self.intact = True
-        self.strange = self.silent = self.blobs = self.lost = self.markers = 0
+        self.strange = self.early = self.silent = self.blobs = self.lost = self.markers = 0
         self.first_strange: int | None = None
         self.first_blob: int | None = None
         self._header: re.Match[bytes] | None = None
+        self._begun = False
         self._clear()
 
     def _clear(self) -> None:
@@ -94,10 +95,12 @@ class _Verbose:
         self._width = 0
         if header := _HEADER.fullmatch(line):
             made = self.finish()
-            self._header = header
+            self._header, self._begun = header, True
             return made
         if MARKER.fullmatch(line):
             self.markers += 1
+        elif line.startswith(b"    ") and not self._begun:
+            self.early += 1
         elif line.strip():
             # What journalctl prints has no such line: from here on it may be a text that was made to look like it.
             made = self.finish()
@@ -150,6 +153,7 @@ class _Verbose:
         tell = self.source.tell
         export = "export again with journalctl -a -o verbose, or -o export"
         tell("loss", "messages stand as blob data", export, self.first_blob, self.blobs)
+        tell("loss", "lines are of an entry that begins before the text does", "", 0, self.early)
         what = "lines are of no journal entry"
         tell("loss", what, "get an intact copy; streams behind them are not trusted", self.first_strange, self.strange)
         tell("loss", f"bytes of joined messages over {self.limit} bytes", "", None, self.lost)

@@ -41,6 +41,15 @@ def test_lines_of_a_message_are_one_message_and_none_of_them_is_a_field(tmp_path
     assert source.problems == []
 
 
+def test_an_empty_line_of_a_message_may_have_lost_its_blanks_and_one_behind_it_is_none_of_it(tmp_path: Path) -> None:
+    text = f"{HEADER}{FIELDS}    MESSAGE=one\n\n            two\n\n{HEADER}{FIELDS}    MESSAGE=three\n\n"
+    records, _, source = read(tmp_path, text.encode())
+    assert [(one.message, one.stream) for one in records] == [(b"one\n\ntwo", SERVER), (b"three", SERVER)]
+    assert source.problems == []
+    records, _, _ = read(tmp_path, f"{HEADER}    MESSAGE=one\n{' ' * 14}\n{' ' * 12}\n    _PID=1\n".encode())
+    assert [one.message for one in records] == [b"one\n  \n"]
+
+
 def test_lines_of_another_field_are_no_lines_of_the_message(tmp_path: Path) -> None:
     text = f"{HEADER}{FIELDS}    MESSAGE=one\n    _CMDLINE=bash -c\n             exit 1\n"
     records, _, _ = read(tmp_path, text.encode())

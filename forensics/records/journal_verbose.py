@@ -81,14 +81,20 @@ class _Verbose:
         self._messages: list[Joined] = []
         self._width = 0  # of what stands before a value, while its lines may go on
         self._open: Joined | None = None  # the message whose lines go on
+        self._empty = 0
 
     def take(self, line: bytes, offset: int, end: int) -> int:
         """Take one line; say how many records it completed."""
+        if not line.strip() and (len(line) < self._width or not self._width):
+            self._empty += 1  # of a value whose blanks somebody took away, if another of its lines comes
+            return 0
         if self._width and line.startswith(b"     "):
             blanks = len(line) - len(line.lstrip(b" "))
             if self._open is not None:
-                self._open.add(b"\n" + line[min(blanks, self._width) :], end)
+                self._open.add(b"\n" * (self._empty + 1) + line[min(blanks, self._width) :], end)
+            self._empty = 0
             return 0
+        self._empty = 0
         if self._header is not None and (found := _FIELD.fullmatch(line)):
             self._field(found, offset, end)
             return 0
@@ -101,7 +107,7 @@ class _Verbose:
             self.markers += 1
         elif line.startswith(b"    ") and not self._begun:
             self.early += 1
-        elif line.strip():
+        else:
             # What journalctl prints has no such line: from here on it may be a text that was made to look like it.
             made = self.finish()
             self.strange += 1

@@ -288,6 +288,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         *evidence.measured.devices,
         *evidence.measured.measures,
         *evidence.measured.runtimes,
+        *evidence.measured.libraries,
         *evidence.measured.peaks,
         *evidence.measured.cards,
     ):

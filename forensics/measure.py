@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .catalogue import Catalogue
 from .events import PoolSized
 from .lives import Group, Load, Process, content_id
 from .places import Joined, Place, card_of, place_of
 from .regexes import found_in
-from .rows import CardRow, DeviceRow, MeasureRow, ProfilePeakRow, RuntimeRow
+from .rows import CardRow, DeviceRow, LibraryRow, MeasureRow, ProfilePeakRow, RuntimeRow
 from .scan import Line
 from .steady import last_order, set_clocked, with_first_clocked
 from .telemetry import Card, CardSample, Holder, HolderSample, Join, Telemetry, load_window
@@ -30,6 +31,7 @@ class Measured:
     devices: list[DeviceRow] = field(default_factory=list)
     measures: list[MeasureRow] = field(default_factory=list)
     runtimes: list[RuntimeRow] = field(default_factory=list)
+    libraries: list[LibraryRow] = field(default_factory=list)
     peaks: list[ProfilePeakRow] = field(default_factory=list)
     cards: list[CardRow] = field(default_factory=list)
 
@@ -193,6 +195,7 @@ def measure(
             if joined.card is not None:
                 _measure_device(found, load, device, joined, join, telemetry)
                 _runtime(found, load, device, joined, catalogue)
+                _libraries(found, load, device, joined.card, catalogue)
                 _profile_peak(found, load, device, joined)
             elif any(item.mark == "counted" for item in load.items):
                 _calibrated(found, load, device, None, catalogue)
@@ -419,11 +422,39 @@ def _runtime(found: Measured, load: Load, device: str, joined: Joined, catalogue
     _calibrated(found, load, device, joined.card, catalogue)
 
 
+def _measured_on(entry: Mapping[str, Any], card: Card | None) -> bool:
+    """Whether a figure of the catalogue was measured on such a card."""
+    if not found_in(entry["card"], (card.name if card else None) or ""):
+        return False
+    return card is None or card.driver is None or found_in(f"^(?:{entry['driver']})", card.driver)
+
+
+def _libraries(found: Measured, load: Load, device: str, card: Card, catalogue: Catalogue) -> None:
+    """What its settings may have it load later: whether they do is asked when settings and requests are in tables."""
+    for entry in catalogue.program(load.engine).libraries:
+        if not _measured_on(entry, card):
+            continue
+        low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
+        for setting, value in entry["settings"].items():
+            found.libraries.append(
+                LibraryRow(
+                    load_id=load.load_id,
+                    device=device,
+                    name=entry["name"],
+                    setting=setting,
+                    value=value,
+                    from_tokens=entry["from_tokens"],
+                    size_bytes=(low + high) // 2,
+                    low_bytes=low,
+                    high_bytes=high,
+                    origin=f"calibration for {entry['card']}, {entry['engine']}: {entry['origin']}",
+                )
+            )
+
+
 def _calibrated(found: Measured, load: Load, device: str, card: Card | None, catalogue: Catalogue) -> None:
     for entry in catalogue.program(load.engine).runtimes:
-        if not found_in(entry["card"], (card.name if card else None) or ""):
-            continue
-        if card is not None and card.driver is not None and not found_in(f"^(?:{entry['driver']})", card.driver):
+        if not _measured_on(entry, card):
             continue
         low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
         which = entry["card"].replace(".*", "any card")

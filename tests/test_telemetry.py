@@ -117,6 +117,27 @@ def test_a_process_whose_life_two_holders_fit_joins_neither(tmp_path: Path) -> N
     assert rows(found, LAST) == []
 
 
+def test_a_pid_that_was_not_listed_while_the_process_served_is_not_its(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:01", "11:00:03", "11:00:19", "CUDA0")),
+        other=journal(*load("11:00:09", "11:00:12", "11:00:19", "CUDA0")),
+        # While the first served, the looks from 11:00:05 to 11:00:09 listed 501 alone.
+        apps=apps(*every("11:00:02", "11:00:18", CARD, 501, 9000), *every("11:00:10", "11:00:18", CARD, 502, 1600)),
+    )
+    assert [(row[0], row[2]) for row in rows(found, LAST)] == [(1, 9000.0), (2, 1600.0)]
+
+
+def test_where_nobody_looked_while_one_served_alone_two_lives_stay_apart_from_both_pids(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:01", "11:00:03", "11:00:19", "CUDA0")),
+        other=journal(*load("11:00:09", "11:00:12", "11:00:19", "CUDA0")),
+        apps=apps(*every("11:00:13", "11:00:18", CARD, 501, 9000), *every("11:00:13", "11:00:18", CARD, 502, 1600)),
+    )
+    assert rows(found, LAST) == []
+
+
 def test_what_a_trusted_pid_holds_is_not_another_processs_too(tmp_path: Path) -> None:
     found = case(
         tmp_path,

@@ -24,6 +24,10 @@ SETTLE_US = 700_000
 """A sample so soon after a sleep began may still show what is being freed."""
 
 
+GROWN = 0.9
+"""A process whose first sample is less than this share of its most was seen while it loaded."""
+
+
 @dataclass
 class Measured:
     """Rows that join loads to cards."""
@@ -68,6 +72,8 @@ def anchor(processes: Sequence[Process], telemetry: Telemetry, catalogue: Catalo
         ordered = sorted(lives.values(), key=lambda one: min(holder.first_us for holder in one))
         for process, holders in zip(mine, ordered, strict=True):
             joins[id(process)] = Join(tuple(holders), "order of lives; the log has no wall time", "inferred")
+        if not all(_appeared(holders, telemetry) for holders in ordered):
+            continue  # it may have run for days before somebody looked
         relayed = {id(one.group): one.group for one in mine if one.parent is not None}
         for group in relayed.values():
             _set_group_times(group, joins)
@@ -76,20 +82,42 @@ def anchor(processes: Sequence[Process], telemetry: Telemetry, catalogue: Catalo
                 _set_times(process, joins[id(process)].holders)
 
 
+def _interval_us(holders: Sequence[Holder]) -> int:
+    """How long it is from one sample to the next."""
+    gaps = sorted(b.at_us - a.at_us for a, b in itertools.pairwise(holders[0].samples))
+    return gaps[len(gaps) // 2] if gaps else 1_000_000
+
+
+def _appeared(holders: Sequence[Holder], telemetry: Telemetry) -> bool:
+    """Whether the samples show a process come, and were not begun when it had long been there.
+
+    A look before did not list it, or a card held less than it does; or its first sample is of a part of its memory.
+    """
+    first = min(holder.first_us for holder in holders)
+    before = first - _interval_us(holders)
+    if any(one.first_us < before for one in telemetry.holders):
+        return True
+    for holder in holders:
+        used = [one.used for one in holder.samples if one.used is not None]
+        if not used:
+            continue
+        less = any(one.at_us < before and one.used is not None and one.used < used[0] for one in holder.card.samples)
+        if less or used[0] < GROWN * max(used):
+            return True
+    return False
+
+
 def _earliest_zero(lines: Sequence[Line], holders: Sequence[Holder]) -> int | None:
     """When a writer's own clock was zero, at the earliest: its memory appears between two samples, the later the first.
 
     The clock of the first line about a device tells when it had touched a card.
     """
     first = min(holder.first_us for holder in holders)
-    samples = holders[0].samples
-    gaps = sorted(b.at_us - a.at_us for a, b in itertools.pairwise(samples))
-    interval = gaps[len(gaps) // 2] if gaps else 1_000_000
     clocks = [(clock, one) for one in lines if (clock := one.clock_us) is not None]
     if not clocks:
         return None
     touched = next((clock for clock, one in clocks if one.pattern.event.table == "device_seen"), clocks[0][0])
-    return first - interval - touched
+    return first - _interval_us(holders) - touched
 
 
 def _set_times(process: Process, holders: Sequence[Holder]) -> None:

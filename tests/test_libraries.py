@@ -10,9 +10,7 @@ from test_telemetry import CARD, apps, every, export, gpus
 
 FILE = "0.01.000.000 I print_info: file type   = {file_type}"
 ATTENTION = "0.02.000.000 I llama_context: flash_attn            = {attention}"
-PROMPT = (
-    "0.06.000.000 I slot   operator(): id  3 | task 2 | new prompt, n_ctx_slot = 512, n_keep = 0, task.n_tokens = "
-)
+PROMPT = "0.06.000.000 I slot   operator(): id  3 | task 2 | new prompt, n_ctx_slot = 512, n_keep = 0, task.n_tokens = "
 RUNTIME = (
     f"SELECT moment, size_bytes / {MIB}, low_bytes / {MIB}, high_bytes / {MIB}, basis, note FROM vram_items "
     "WHERE kind = 'runtime' ORDER BY moment DESC"

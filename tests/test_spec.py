@@ -9,9 +9,10 @@ from asking import case
 from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
 from forensics.answer import Ask, Question, answer_json
-from forensics.ask_spec import WITH_BONUS, spec
+from forensics.ask_spec import spec
 from forensics.ask_validity import validity
 from forensics.question import check_header, load_questions
+from forensics.spec_document import WITH_BONUS
 
 BOTH_TRAPS = pytest.mark.parametrize(
     ("folder", "prod", "plain"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .answer import Answer, Ask
+from .budget import budget_findings, budget_replays
 from .diff import Facts, changes, facts
 from .errors import UsageError
 from .explain import amount, iso
@@ -38,12 +39,15 @@ def kv(ask: Ask) -> Answer:
     told = [{**_pool(ask, row, published, known), "expected": _expected(row, shape)} for row in pools]
     refused, described = [_refusal(row) for row in refusals], [_cache(row) for row in caches]
     findings = [finding for pool in told for finding in findings_of(pool)]
+    replays = [one for one in budget_replays(ask.connection) if ask.wants(one["load_id"])]
+    findings += budget_findings(replays)
     findings += [finding for one in refused if (finding := not_linear(one)) is not None]
     document = {
         "schema": "forensics.kv/1",
         "pools": told,
         "caches": described,
         "refusals": refused,
+        "replays": replays,
         "findings": findings,
         "ambiguous": [
             {
@@ -61,13 +65,14 @@ def kv(ask: Ask) -> Answer:
     cited = [line for row in (*pools, *refusals) for line in (row["lines"] or "").split()]
     cited += [row["line_id"] for row in caches]
     cited += [line for finding in findings for line in (*finding["for"], *finding["against"])]
+    cited += [line for one in replays for line in one["evidence"]]
     cited += [row["line_id"] for row in unowned]
     code = 0 if pools or refusals or caches else 3
     return Answer(
         document,
         verdict(told, refused, described, unowned),
         about=tuple(f"{one['state']}: {one['claim']}" for one in findings),
-        sections=tuple(sections(told, refused, described, unowned)),
+        sections=tuple(sections(told, refused, described, unowned, replays)),
         cited=tuple(dict.fromkeys(cited)),
         next=next_step(told, refused, unowned),
         code=code,

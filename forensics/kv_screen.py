@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .answer import Section
+from .budget import written
 from .units import MIB
 
 __all__ = ["next_step", "sections", "verdict"]
@@ -78,6 +79,7 @@ def sections(
     refusals: Sequence[Mapping[str, Any]],
     caches: Sequence[Mapping[str, Any]],
     unowned: Sequence[Mapping[str, Any]],
+    replays: Sequence[Mapping[str, Any]],
 ) -> list[Section]:
     """Pools, what changed between them, caches, refusals, and what no load owns."""
     sections: list[Section] = []
@@ -118,6 +120,16 @@ def sections(
                     f"{left} more in the document" if left else "",
                 )
             )
+    reckoned = [one for one in replays if any(term["term"] == "requested" for term in one["entered"])]
+    if reckoned:
+        sections.append(
+            Section(
+                "Budget, reckoned again from the load's own lines",
+                ("load>", "printed GiB>", "", "GiB>", "how"),
+                # an account printed at the end of a start says the same again
+                tuple(dict.fromkeys(_reckoned(one) for one in reckoned)),
+            )
+        )
     if caches:
         sections.append(
             Section(
@@ -175,6 +187,16 @@ def sections(
             )
         )
     return sections
+
+
+def _reckoned(one: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        str(one["number"]),
+        f"{one['printed_bytes'] / GIB:.2f}",
+        {True: "agrees", False: "differs", None: "at most"}[one["matches"]],
+        "" if one["replayed_bytes"] is None else f"{one['replayed_bytes'] / GIB:.2f}",
+        written(one),
+    )
 
 
 def _pool_note(pools: Sequence[Mapping[str, Any]]) -> str:

@@ -213,6 +213,8 @@ def _triggers(reasons: Rows, forecasts: Mapping[str, dict[str, Any]]) -> list[di
                     "victim": one["victim"],
                     **amount("predicted", one["predicted_bytes"]),
                     **amount("available", one["available_bytes"]),
+                    "available_from": one["available_from"],
+                    "detail": one["detail"],
                     "rule": None if one["line_id"] not in forecasts else _rule(forecasts[one["line_id"]]),
                 }
                 for one in lines
@@ -339,13 +341,8 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
     if not episode["triggers"]:
         facts.append(("why", "not established: no line of a supervisor gives a reason"))
     for one in episode["triggers"]:
+        facts.append(("why", f"{one['cause']}: “{one['reason']}” ×{one['count']}{_numbers(one, episode)}"))
         inputs = [row for row in one["inputs"] if row["predicted_bytes"] is not None]
-        numbers = (
-            f", predicted {gib(inputs[-1]['predicted_bytes'])} against {gib(inputs[-1]['available_bytes'])}"
-            if inputs and inputs[-1]["available_bytes"] is not None
-            else ""
-        )
-        facts.append(("why", f"{one['cause']}: “{one['reason']}” ×{one['count']}{numbers}"))
         # Two of them: where models take turns, each has a rule of its own.
         rules = dict.fromkeys(_ruled(row) for row in inputs if row["rule"] is not None)
         facts.extend(("rule", text) for text in list(rules)[:2])
@@ -386,6 +383,22 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
     )
     columns = ("#>", "model", "begun", "loading s>", "until next s>", "GiB>", "served>")
     return [about, Section("Loads", columns, rows)]
+
+
+def _numbers(trigger: Mapping[str, Any], episode: Mapping[str, Any]) -> str:
+    """The figures of the last line of a reason: predicted, else what the load came to, against what was available."""
+    last = trigger["inputs"][-1]
+    text = ""
+    if last["available_bytes"] is not None:
+        held = {one["load_id"]: one["held_bytes"] for one in episode["details"]}.get(last["load_id"])
+        if last["predicted_bytes"] is not None:
+            text = f", predicted {gib(last['predicted_bytes'])} against {gib(last['available_bytes'])}"
+        elif held is not None:
+            text = f", {gib(last['available_bytes'])} available for what came to {gib(held)}"
+        else:
+            text = f", {gib(last['available_bytes'])} available"
+    details = dict.fromkeys(one["detail"] for one in trigger["inputs"] if one["detail"] and not one["rule"])
+    return text + "".join(f", {one}" for one in details)
 
 
 def _ruled(row: Mapping[str, Any]) -> str:

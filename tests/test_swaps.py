@@ -528,3 +528,140 @@ def test_callers_that_give_up_before_a_load_is_ready_are_told(tmp_path: Path, ti
         else []
     )
     assert episode["remedy"].startswith("Let the callers wait longer than a load takes") is bool(times)
+
+
+# -- other supervisors, other reasons ---------------------------------------------------------------------------------
+
+
+def turns(*rows: str, every_s: int = 30, models: tuple[str, ...] = ("coder", "qwen27"), times: int = 4) -> str:
+    """A proxy's lines of loads in turn, as a journal holds them; {1} is the model that comes, {2} the one that goes."""
+    text = "2026-08-01T07:59:00+0000 box swap[7]: [INFO] llama-swap listening on http://:8080\n"
+    for number in range(times):
+        minute, second = divmod(number * every_s, 60)
+        come, go = models[number % len(models)], models[(number - 1) % len(models)]
+        for offset, row in enumerate(rows if number else rows[-1:]):
+            stamp = f"2026-08-01T08:{minute:02d}:{second + offset:02d}+0000 box swap[7]: "
+            text += stamp + row.format(number, come, go) + "\n"
+    return text
+
+
+HEALTHY = "[INFO] <{1}> Health check passed on http://localhost:1000{0}/health"
+MATRIX = '[INFO] matrix: model={1} set={1}-alone dsl="{1} | small" evict=[{2}] target=[{1}] cost=3'
+GROUP = "[DEBUG] group: starting swap for model {1}, evicting [{2}]"
+EXCLUSIVE = "[DEBUG] Exclusive mode for group {1}, stopping other process groups"
+STOPPING = "[DEBUG] <{2}> Stopping process, current state: ready"
+
+
+@pytest.mark.parametrize(
+    ("rows", "reasons", "told"),
+    [
+        pytest.param(
+            (MATRIX, HEALTHY),
+            {"set=coder-alone", "set=qwen27-alone"},
+            "exclusive: “set=qwen27-alone” ×2, cost=3",
+            id="a matrix names its set and the cost",
+        ),
+        pytest.param(
+            (GROUP, HEALTHY),
+            {"group: starting swap"},
+            "exclusive: “group: starting swap” ×3",
+            id="a group",
+        ),
+        pytest.param(
+            (EXCLUSIVE, STOPPING, HEALTHY),
+            {"Exclusive mode for group coder, stopping other process groups"}
+            | {"Exclusive mode for group qwen27, stopping other process groups"},
+            "exclusive: “Exclusive mode for group qwen27, stopping other process groups” ×2",
+            id="an exclusive group, up to v224",
+        ),
+    ],
+)
+def test_a_rule_of_what_may_be_loaded_together_is_an_exclusive_cause(
+    tmp_path: Path, rows: tuple[str, ...], reasons: set[str], told: str
+) -> None:
+    answer = swaps(case(tmp_path, {"journal.txt": turns(*rows)}))
+    (episode,) = answer.document["episodes"]
+    assert (episode["kind"], episode["swaps"], episode["identities"]) == ("ping_pong", 3, ["coder", "qwen27"])
+    assert {one["cause"] for one in episode["triggers"]} == {"exclusive"}
+    assert {one["reason"] for one in episode["triggers"]} == reasons
+    assert told in [row[1] for row in answer.sections[0].rows if row[0] == "why"]
+    assert episode["remedy"].startswith("Put these 2 into one set or group whose members may be loaded together")
+
+
+def test_a_matrix_names_who_has_to_go(tmp_path: Path) -> None:
+    (episode,) = episodes(case(tmp_path, {"journal.txt": turns(MATRIX, HEALTHY)}))
+    inputs = [row for one in episode["triggers"] for row in one["inputs"]]
+    assert sorted((row["victim"], row["detail"]) for row in inputs) == [
+        ("coder", "cost=3"),
+        ("coder", "cost=3"),
+        ("qwen27", "cost=3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("every_s", "row"),
+    [
+        pytest.param(600, "[INFO] <{2}> Unloading model, TTL of 300s reached", id="two models, ten minutes apart"),
+        pytest.param(50, "[INFO] <{2}> Unloading model, TTL of 10s reached", id="the next comes a second later"),
+    ],
+)
+def test_a_model_whose_time_to_live_was_over_was_not_evicted(tmp_path: Path, every_s: int, row: str) -> None:
+    ask = case(tmp_path, {"journal.txt": turns(row, HEALTHY, every_s=every_s)})
+    assert [one["triggers"] for one in episodes(ask)] in ([], [[]])
+    assert not any(one["kind"] == "ping_pong" for one in episodes(ask))
+    assert {why for _, why in apart(ask)} <= {"free", "expired"}
+
+
+@pytest.mark.parametrize(
+    "models", [("coder", "qwen27", "embedder"), ("coder", "qwen27", "embedder", "vision")], ids=["three", "four"]
+)
+def test_more_models_than_two_that_return_in_turn_are_a_ping_pong_too(tmp_path: Path, models: tuple[str, ...]) -> None:
+    (episode,) = episodes(case(tmp_path, {"journal.txt": turns(MATRIX, HEALTHY, models=models, times=2 * len(models))}))
+    assert (episode["kind"], episode["swaps"], episode["alternates"]) == ("ping_pong", 2 * len(models) - 1, False)
+    assert episode["identities"] == list(models)
+    assert (episode["interval_s"]["mean"], episode["cycle_s"]["mean"]) == (30, 30 * len(models))
+    assert episode["remedy"].startswith(f"Put these {len(models)} into one set")
+
+
+ERA_B = """\
+time=2025-11-25T10:0{0}:00.000Z level=INFO source=sched.go:583 msg="updated VRAM based on existing loaded models" \
+gpu=GPU-01 library=CUDA total="23.6 GiB" available="{2} GiB"
+time=2025-11-25T10:0{0}:00.000Z level=INFO source=sched.go:583 msg="updated VRAM based on existing loaded models" \
+gpu=GPU-02 library=CUDA total="23.6 GiB" available="1.5 GiB"
+time=2025-11-25T10:0{0}:00.100Z level=INFO source=server.go:1012 \
+msg="model requires more gpu memory than is currently available, evicting a model to make space" "loaded layers"=12
+"""
+ERA_B_LOAD = """\
+time=2025-11-25T10:0{0}:02.000Z level=INFO source=server.go:431 msg="starting runner" \
+cmd="/usr/local/bin/ollama runner --ollama-engine --model /m/blobs/sha256-{1} --port 3883{0}"
+time=2025-11-25T10:0{0}:02.100Z level=INFO source=server.go:757 msg="loading model" "model layers"=65 requested=-1
+time=2025-11-25T10:0{0}:03.000Z level=INFO source=ggml.go:494 msg="offloaded 65/65 layers to GPU"
+time=2025-11-25T10:0{0}:03.100Z level=INFO source=device.go:240 msg="model weights" device=CUDA0 size="16.1 GiB"
+time=2025-11-25T10:0{0}:03.110Z level=INFO source=device.go:251 msg="kv cache" device=CUDA0 size="3.1 GiB"
+time=2025-11-25T10:0{0}:03.120Z level=INFO source=device.go:262 msg="compute graph" device=CUDA0 size="1.1 GiB"
+time=2025-11-25T10:0{0}:03.130Z level=INFO source=device.go:272 msg="total memory" size="20.3 GiB"
+time=2025-11-25T10:0{0}:07.000Z level=INFO source=server.go:1388 msg="llama runner started in 5.86 seconds"
+"""
+
+
+def test_an_eviction_without_figures_is_told_with_what_the_supervisor_saw_and_what_the_load_came_to(
+    tmp_path: Path,
+) -> None:
+    text = "".join(
+        ("" if not number else ERA_B.format(number, blob, "3.2")) + ERA_B_LOAD.format(number, blob)
+        for number, blob in enumerate(("a1a1", "b2b2", "a1a1", "b2b2"))
+    )
+    answer = swaps(case(tmp_path, {"server.log": text}))
+    (episode,) = answer.document["episodes"]
+    (trigger,) = episode["triggers"]
+    assert (episode["kind"], trigger["cause"], trigger["count"]) == ("ping_pong", "memory", 3)
+    assert {
+        (one["predicted_mib"], round(one["available_mib"] / 1024, 2), one["available_from"])
+        for one in trigger["inputs"]
+    } == {(None, 4.7, "view")}
+    assert [row[1] for row in answer.sections[0].rows if row[0] == "why"] == [
+        (
+            "memory: “model requires more gpu memory than is currently available, evicting a model to make space” ×3, "
+            "4.70 GiB available for what came to 20.30 GiB"
+        )
+    ]

@@ -12,6 +12,7 @@ from .blocklist import read_blocklist
 from .checks import checks
 from .compare_rates import comparability, controls, foreign_effects, four_rates, lengths, rounded
 from .explain import Rows, iso
+from .prefill import prefill_accepted
 from .refute import every_load, loads_in, window_of
 from .validity_screen import validity_answer
 
@@ -51,6 +52,7 @@ def validity(ask: Ask) -> Answer:
     windows = _by_load(ask.rows("SELECT * FROM validity_windows"))
     exceptions = _by_load(ask.rows("SELECT * FROM validity_exceptions"))
     known = controls(ask)
+    bursts = ask.rows("SELECT * FROM request_bursts")
     loads = []
     for load in wanted:
         load_id = load["load_id"]
@@ -64,6 +66,11 @@ def validity(ask: Ask) -> Answer:
                 next(iter(windows.get(load_id, [])), None),
                 [one for one in exceptions.get(load_id, []) if window is None or window.holds(one["at_us"])],
                 known[load_id],
+                [
+                    one
+                    for one in bursts
+                    if one["load_id"] == load_id and (window is None or window.holds(one["begun_us"]))
+                ],
             )
         )
     compared = [one for one in loads if one["rows"]]
@@ -100,6 +107,7 @@ def _load(
     windows: Mapping[str, Any] | None,
     exceptions: Sequence[dict[str, Any]],
     settings: Mapping[str, Any],
+    bursts: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     valid = [row["decode_per_s"] for row in rows if row["decode_why"] is None]
     prefill = [row["prompt_per_s"] for row in rows if row["prompt_why"] is None]
@@ -118,10 +126,18 @@ def _load(
         "rows": [_row(row) for row in rows],
         "served_s": rounded(median(served)) if served else None,
         "decode": _statistic(valid),
-        "prefill": _statistic(prefill),
+        "prefill": {
+            **(stated := _statistic(prefill)),
+            **prefill_accepted(
+                stated["median"],
+                stated["cv"],
+                min((row["prompt_tokens"] for row in rows if row["prompt_why"] is None), default=None),
+            ),
+        },
         "four_rates": four_rates(rows),
         "prompt_lengths": lengths(told),
-        "concurrency": _concurrency(rows, windows),
+        "concurrency": _concurrency(rows, windows, bursts),
+        "bursts": [_burst(one) for one in bursts],
         "foreign": {
             "is": "a gauge of what else ran, not of what it cost",
             "lowest": rounded(min(shares)) if shares else None,
@@ -136,6 +152,7 @@ def _load(
             "generated_mean": rounded(windows["generated_mean"]),
             "generated_cv": rounded(windows["generated_cv"]),
             "prefix_hits": rounded(windows["prefix_hits"]),
+            "prefill": prefill_accepted(windows["prompt_mean"], windows["prompt_cv"], None),
             "measurement": False,
             "because": "averages over windows of seconds are no rates of a request",
             "evidence": (windows["lines"] or "").split(),
@@ -244,7 +261,19 @@ def _statistic(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _concurrency(rows: Sequence[Mapping[str, Any]], windows: Mapping[str, Any] | None) -> dict[str, Any]:
+def _burst(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "at": iso(one["begun_us"]),
+        "requests": one["requests"],
+        **{key: rounded(one[key]) for key in ("shortest_s", "longest_s", "times", "per_s", "alone_per_s")},
+        "ran": one["ran"],
+        "evidence": one["lines"].split(),
+    }
+
+
+def _concurrency(
+    rows: Sequence[Mapping[str, Any]], windows: Mapping[str, Any] | None, bursts: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     most = max((row["others"] for row in rows), default=0) + 1 if rows else 0
     running = windows["running_most"] if windows else None
     if (running or 0) > 1:
@@ -252,6 +281,13 @@ def _concurrency(rows: Sequence[Mapping[str, Any]], windows: Mapping[str, Any] |
     if most > 1:
         beside = sum(row["others"] > 0 for row in rows)
         return {"most": most, "claim": "supported", "because": f"{beside} of {len(rows)} requests ran beside another"}
+    if serial := [one for one in bursts if one["ran"] == "serial"]:
+        one = max(serial, key=lambda burst: burst["requests"])
+        why = (
+            f"{count(one['requests'], 'request')} waited at once, {one['shortest_s']:.1f} to {one['longest_s']:.1f} s, "
+            f"{one['times']:.1f} times as long, at the same {one['per_s']:.2f} a second: they ran one after another"
+        )
+        return {"most": 1, "claim": "contradicted", "because": why}
     if rows:
         why = f"{count(len(rows), 'request')}, never two at once: nothing here measures concurrency"
         return {"most": 1, "claim": "not measured", "because": why}

@@ -140,8 +140,17 @@ def _windowed(loads: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
                 )
                 for load in loads
             ),
+            note=_windows_note(loads),
         ),
     )
+
+
+def _windows_note(loads: Sequence[Mapping[str, Any]]) -> str:
+    """Why a prompt figure of windows is no prefill rate even by the limits of those who take some."""
+    missed = {why: load["windows"]["prefill"] for load in loads for why in load["windows"]["prefill"]["why"]}
+    if not missed:
+        return ""
+    return f"As prefill rates, by the limits of {next(iter(missed.values()))['rules']['source']}: {', '.join(missed)}."
 
 
 def _rate(value: float | None, places: int = 1) -> str:
@@ -169,8 +178,19 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
     notes.extend(
         f"Load {load['number']}: {load['concurrency']['because']}."
         for load in document["loads"]
-        if len(load["rows"]) > 1 and load["concurrency"]["claim"] == "not measured"
+        if load["concurrency"]["claim"] == "contradicted"
+        or (len(load["rows"]) > 1 and load["concurrency"]["claim"] == "not measured")
     )
+    notes.extend(
+        f"Load {load['number']}: its prefill rate is none by the limits of {load['prefill']['rules']['source']}: "
+        f"{', '.join(load['prefill']['why'])}."
+        for load in document["loads"]
+        if load["prefill"]["accepted"] is False
+    )
+    for load in document["loads"]:
+        if load["windows"] and (hits := load["windows"]["prefix_hits"]):
+            told = f"Load {load['number']}: up to {_share(hits)} of its prompts came from a prefix cache: "
+            notes.append(told + "its prompt figures are not those of whole prompts.")
     told = document["answers"]
     if told["matched"]:
         most = told["largest_divergence"]
@@ -259,7 +279,8 @@ def _next(document: Mapping[str, Any]) -> str:
         return "Log the acceptance beside the timings, or run with speculation off, and measure again."
     if any(why.startswith("load time") for row in rows for why in row["decode_why"]):
         return "Warm the model with one request that is not counted, and see that nothing evicts it meanwhile."
-    if any(row["cached_tokens"] for row in rows):
+    hits = any(load["windows"] and load["windows"]["prefix_hits"] for load in document["loads"])
+    if hits or any(row["cached_tokens"] for row in rows):
         return "Put a nonce in front of each prompt, so that no cache answers a part of it."
     if rows and max(load["decode"]["n"] for load in document["loads"]) < 3:
         return "Repeat each cell at least three times: one run has no spread."

@@ -15,6 +15,12 @@ __all__ = ["WITH_BONUS", "cumulative_counts", "draft_memory", "effects", "load_d
 WITH_BONUS = "1 + accepted / drafts: the token that every draft gains from the target (bonus token) is counted"
 WITHOUT_BONUS = "accepted / drafts: the token that every draft gains from the target (bonus token) is not counted"
 
+APART = 4
+"""Prompts so many times as long as others are long beside them."""
+
+SAME = 0.02
+"""Passes a second that differ by less are told as equal."""
+
 STEPS = 32
 """Steps of the row that shows acceptance over time."""
 
@@ -40,6 +46,8 @@ def load_document(one: Judged) -> dict[str, Any]:
         "acceptance_definition": "accepted / drafted: sums of counts, never a mean of rates",
         "drafts": totals.get("drafts"),
         **_depth_used(one),
+        "depth_rule": _depth_rule(one),
+        "passes": [_pass(row) for row in one.passes],
         **_mean_length(one),
         "positions": [
             {
@@ -163,6 +171,43 @@ def _depth_used(one: Judged) -> dict[str, Any]:
     }
 
 
+def _depth_rule(one: Judged) -> dict[str, Any]:
+    """What decides how long a draft is: a fixed depth, a bound of probability, or something that adapts it.
+
+    The last draft of a request may be cut by its end: only what is shorter beyond that tells of another rule.
+    """
+    setup, totals = one.setup, one.totals
+    told = {"n_max": setup["n_max"], "p_min": setup["p_min"]}
+    drafts, drafted, depth, samples = totals.get("drafts"), totals.get("drafted"), setup["n_max"], totals.get("samples")
+    if not drafts or not drafted or not depth or not samples:
+        return {**told, "rule": None, "state": "not measured", "because": "drafts or depth are not known"}
+    short = drafts * depth - drafted
+    counts = f"{drafted} tokens in {drafts} drafts of up to {depth}"
+    if short <= samples * (depth - 1):
+        return {
+            **told,
+            "rule": "fixed",
+            "state": "supported",
+            "because": f"{counts}: all but the last of a request are full",
+        }
+    if setup["p_min"]:
+        because = f"{counts}, and they end where the probability is under {setup['p_min']:g}"
+        return {**told, "rule": "p_min", "state": "supported", "because": because}
+    bound = (
+        "no bound of probability is set" if setup["p_min"] == 0 else "no line says that a bound of probability is set"
+    )
+    return {**told, "rule": "adaptive", "state": "not established", "because": f"{counts}, and {bound}"}
+
+
+def _pass(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "task": row["task"],
+        "prompt_tokens": row["prompt_tokens"],
+        **{key: rounded(row[key]) for key in ("decode_per_s", "tokens_per_pass", "passes_per_s")},
+        "evidence": row["lines"].split(),
+    }
+
+
 def _sample(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "at": iso(row["at_us"]),
@@ -242,7 +287,32 @@ def _findings(one: Judged) -> list[dict[str, Any]]:
         }
         for row in one.doubts
     )
+    if (slower := _slower_when_longer(one)) is not None:
+        found.append(slower)
     return found
+
+
+def _slower_when_longer(one: Judged) -> dict[str, Any] | None:
+    """Whether passes get slower as prompts get longer, as attention makes them; where not, that stays unexplained."""
+    rows = [row for row in one.passes if row["prompt_tokens"]]
+    if len(rows) < 2:
+        return None
+    short, long = (pick(rows, key=lambda row: row["prompt_tokens"]) for pick in (min, max))
+    if long["prompt_tokens"] < APART * short["prompt_tokens"]:
+        return None
+    words = (
+        f"{long['passes_per_s']:.1f} passes a second on a prompt of {long['prompt_tokens']:,} tokens, "
+        f"{short['passes_per_s']:.1f} on one of {short['prompt_tokens']:,}"
+    )
+    faster = long["passes_per_s"] > short["passes_per_s"] * (1 + SAME)
+    lines = [line for row in (short, long) for line in row["lines"].split()]
+    return {
+        "claim": "passes are no faster on longer prompts",
+        "state": "contradicted" if faster else "supported",
+        "because": f"{words}: unexplained by these lines" if faster else words,
+        "for": [] if faster else lines,
+        "against": lines if faster else [],
+    }
 
 
 def models(ask: Ask, judged: Sequence[Judged]) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ class Judged:
     positions: list[dict[str, Any]]
     checks: list[dict[str, Any]]
     doubts: list[dict[str, Any]]
+    passes: list[dict[str, Any]]
     refutation: Refutation
     memory: dict[str, Any] | None
     active: bool | None = None
@@ -45,6 +46,7 @@ def judge(
     positions = _by_load(ask.rows("SELECT * FROM draft_positions"))
     checks = _by_load(ask.rows("SELECT * FROM draft_checks"))
     doubts = _by_load(ask.rows("SELECT * FROM draft_doubts"))
+    passes = _by_load(ask.rows("SELECT * FROM draft_passes"))
     memory = _by_load(
         ask.rows(
             """
@@ -67,6 +69,7 @@ def judge(
             positions=positions.get(load_id, []),
             checks=checks.get(load_id, []),
             doubts=doubts.get(load_id, []),
+            passes=passes.get(load_id, []),
             refutation=refute(lines, load, every, window),
             memory=next(iter(memory.get(load_id, [])), None),
         )

@@ -81,9 +81,20 @@ def one_load(
         ),
     )
     about.extend(_doubt_lines(one))
+    about.extend(
+        f"{found['state']}: {found['claim']}; {found['because']}."
+        for found in told["findings"]
+        if found["claim"].startswith("passes") and found["state"] == "contradicted"
+    )
     sections = [
         section
-        for section in (_acceptance(one), _by_position(one), _evidence(one, every, cited), _arithmetic(one))
+        for section in (
+            _acceptance(one),
+            _passes(one),
+            _by_position(one),
+            _evidence(one, every, cited),
+            _arithmetic(one),
+        )
         if section is not None
     ]
     return Answer(document, verdict, tuple(about), tuple(sections), tuple(cited), _next(one), code)
@@ -134,6 +145,27 @@ def _acceptance(one: Judged) -> Section | None:
             for row in shown
         ),
         note="; ".join(notes),
+    )
+
+
+def _passes(one: Judged) -> Section | None:
+    """Rates by the tokens of a pass: how fast the target runs, whatever is accepted; one alone compares nothing."""
+    if len(one.passes) < 2:
+        return None
+    return Section(
+        "Passes of the target",
+        ("task>", "prompt>", "tok/s>", "tokens a pass>", "passes/s>"),
+        tuple(
+            (
+                "" if row["task"] is None else str(row["task"]),
+                "" if row["prompt_tokens"] is None else f"{row['prompt_tokens']:,}",
+                f"{row['decode_per_s']:.1f}",
+                f"{row['tokens_per_pass']:.2f}",
+                f"{row['passes_per_s']:.1f}",
+            )
+            for row in one.passes[-SHOWN:]
+        ),
+        note=f"last {SHOWN} of {len(one.passes)}" if len(one.passes) > SHOWN else "",
     )
 
 

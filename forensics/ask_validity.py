@@ -11,6 +11,7 @@ from .answer import Answer, Ask
 from .blocklist import read_blocklist
 from .checks import checks
 from .compare_rates import comparability, controls, foreign_effects, four_rates, lengths, rounded
+from .errors import UsageError
 from .explain import Rows, iso
 from .prefill import prefill_accepted
 from .refute import every_load, loads_in, window_of
@@ -25,6 +26,9 @@ JUDGED = """
 
 GATES = ("load time", "length limit", "empty answer", "not on the card", "embedding model", "foreign load")
 
+POLARITIES = ("either", "wanted", "fails")
+"""What stopping on the limit of tokens may mean: nothing, what a fixed length wants, or an answer cut off."""
+
 DIVERGES = 0.01
 """Rates of the log and of the answer that differ by more than this are two figures, not one rounded."""
 
@@ -37,10 +41,12 @@ def validity(ask: Ask) -> Answer:
     wanted = [load for load in (every.values() if ask.loads is not None else inside) if ask.wants(load["load_id"])]
     rules = ask.extra.get("blocklist")
     blocks = read_blocklist(rules) if rules is not None else []
+    asked_gates, stopped = _polarised(ask.rows("SELECT * FROM validity_gates"), ask.extra.get("length_limit"))
+    gates = _by_load(asked_gates)
     rows = _by_load(
         [
             {
-                **row,
+                **_failing(row, stopped),
                 "rules": None
                 if rules is None or row["begun_us"] is None
                 else [rule.subject for rule in blocks if rule.holds(row["begun_us"])],
@@ -48,7 +54,6 @@ def validity(ask: Ask) -> Answer:
             for row in ask.rows(JUDGED)
         ]
     )
-    gates = _by_load(ask.rows("SELECT * FROM validity_gates"))
     windows = _by_load(ask.rows("SELECT * FROM validity_windows"))
     exceptions = _by_load(ask.rows("SELECT * FROM validity_exceptions"))
     known = controls(ask)
@@ -80,6 +85,7 @@ def validity(ask: Ask) -> Answer:
         "window": None if window is None else {"since": iso(window.since_us), "until": iso(window.until_us)},
         "loads_in_window": len(inside),
         "loads": loads,
+        "length_limit": ask.extra.get("length_limit") or "either",
         "gates": _gates([gate for one in wanted for gate in gates.get(one["load_id"], [])], compared),
         "comparability": comparability(compared),
         "foreign_effects": foreign_effects(ask, {one["load_id"] for one in compared}),
@@ -88,6 +94,40 @@ def validity(ask: Ask) -> Answer:
         "not_measured": _not_measured(answers, compared),
     }
     return validity_answer(document, wanted)
+
+
+def _polarised(gates: Rows, polarity: str | None) -> tuple[Rows, dict[int, str]]:
+    """Gates with what stopping on the limit means here, and the requests that are no measurement by it.
+
+    Raises:
+        UsageError: It is none of the three words.
+    """
+    if polarity is not None and polarity not in POLARITIES:
+        raise UsageError(f"--length-limit {polarity}: write {', '.join(POLARITIES[:-1])} or {POLARITIES[-1]}")
+    if polarity in {None, "either"}:
+        return gates, {}
+    wanted = polarity == "wanted"
+    found: Rows = []
+    for gate in gates:
+        if gate["gate"] == "length limit" and gate["fired"] is not None:
+            fired = gate["fired"] is not wanted
+            why = "stopped before the limit of tokens" if wanted else "stopped on the limit of tokens"
+            found.append({**gate, "fired": fired, "invalidates": True, "why": why if fired else None})
+        else:
+            found.append({**gate, "invalidates": True} if gate["gate"] == "length limit" else gate)
+    return found, {
+        gate["request"]: f"length limit gate: {gate['why']}"
+        for gate in found
+        if gate["gate"] == "length limit" and gate["fired"]
+    }
+
+
+def _failing(row: dict[str, Any], stopped: Mapping[int, str]) -> dict[str, Any]:
+    """A request whose rates are no measurement by the gate of the limit."""
+    why = stopped.get(row["request"])
+    if why is None:
+        return row
+    return {**row, **{key: f"{row[key]}; {why}" if row[key] else why for key in ("decode_why", "prompt_why")}}
 
 
 def _by_load(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -6,7 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from asking_loads import case_text
 from timed import BEGIN, PLAIN, beginning, entry, journal, judged, request
+
+from forensics.answer import Ask
+from forensics.ask_validity import validity
+from forensics.errors import UsageError
 
 
 def windows_log(prompts: tuple[float, ...], hits: tuple[float, ...] = (0.0,)) -> str:
@@ -123,3 +128,42 @@ def test_requests_that_came_one_by_one_are_no_burst(tmp_path: Path) -> None:
     one_by_one = "".join(access(8.0, begun=f"08:0{minute}:00") for minute in range(1, 9))
     _, loads = judged(tmp_path, log + one_by_one)
     assert loads["1"]["bursts"] == []
+
+
+# -- what stopping on the limit means (X-6) ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("polarity", "measurements", "fired", "why"),
+    [
+        pytest.param(None, [True, True], 1, None, id="said by nobody: either"),
+        pytest.param("either", [True, True], 1, None, id="either"),
+        pytest.param("fails", [False, True], 1, "length limit gate: stopped on the limit of tokens", id="cut off"),
+        pytest.param(
+            "wanted", [True, False], 1, "length limit gate: stopped before the limit of tokens", id="a fixed length"
+        ),
+    ],
+)
+def test_whether_an_answer_should_stop_on_the_limit_is_configured(
+    tmp_path: Path, polarity: str | None, measurements: list[bool], fired: int, why: str | None
+) -> None:
+    limit = "limit, n_decoded = 1000, n_predict = 1000"
+    log = journal(
+        *beginning("plain", *PLAIN),
+        *request(1, 20, 44.4, stop=limit),
+        *request(2, 60, 44.4, stop="EOS token"),
+    )
+    answer = validity(Ask(case_text(tmp_path, log), extra={"length_limit": polarity}))
+    (load,) = answer.document["loads"]
+    assert [row["decode_is_measurement"] for row in load["rows"]] == measurements
+    (gate,) = [one for one in answer.document["gates"] if one["gate"] == "length limit"]
+    assert (gate["fired"], gate["not_fired"], gate["invalidates"]) == (fired, 1, why is not None)
+    said = [text for row in load["rows"] for text in row["decode_why"]]
+    assert said == ([] if why is None else [why])
+    assert load["decode"]["n"] == sum(measurements)
+
+
+def test_another_word_for_it_is_refused(tmp_path: Path) -> None:
+    log = journal(*beginning("plain", *PLAIN), *request(1, 20, 44.4))
+    with pytest.raises(UsageError, match="either, wanted or fails"):
+        validity(Ask(case_text(tmp_path, log), extra={"length_limit": "good"}))

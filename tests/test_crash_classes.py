@@ -87,3 +87,31 @@ def test_a_class_is_a_candidate_with_its_source_and_what_would_tell_never_a_caus
     (failure,) = answer.document["failures"]
     (one,) = [one for one in failure["candidates"] if one["class"] == "kv_fit"]
     assert (one["separates"], one["source"]) == ("a shorter length, or a larger share of the card", "the line itself")
+
+
+# -- a drafter's allocations that failed, as its daemon published them ------------------------------------------------
+
+DAEMON = """
+ggml_cuda_init: found 1 CUDA devices (Total VRAM: 24126 MiB):
+[drafter] loaded Qwen3-0.6B BF16: n_layer=28 n_head=16 n_kv=8 n_embd=1024 n_ff=3072 head_dim=128 vocab=151936
+[pflash-daemon] ready load=0.553s vocab=151936
+[pflash-daemon] compress start tokens={tokens} keep=0.050 lookahead=2 chunk=32 pool=13 path=/tmp/prompt_counted.bin
+ggml_backend_cuda_buffer_type_alloc_buffer: allocating {mib} MiB on device 0: cudaMalloc failed: out of memory
+alloc_tensor_range: failed to allocate CUDA0 buffer of size {size}
+[pflash-daemon] compress failed: forward_qwen3_0p6b: K_curr/V_curr/Q_last alloc failed at layer {layer}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mib", "size", "layer"), [("390.62", 409591808, 25), ("507.80", 532471808, 18)], ids=["layer 25", "layer 18"]
+)
+def test_a_refused_buffer_of_a_drafter_is_told_with_its_size_and_its_layer(
+    tmp_path: Path, mib: str, size: int, layer: int
+) -> None:
+    assert f"{size / 1048576:.2f}" == mib  # the two lines of one refusal agree
+    log = journal(100, 0, DAEMON.format(tokens=100000, mib=mib, size=size, layer=layer), unit="pflash.service")
+    (failure,) = crashes(Ask(opened(tmp_path, server_log=log))).document["failures"]
+    assert (failure["error_class"], round(failure["oom"]["tried_mib"], 2)) == ("out_of_memory", float(mib))
+    assert "device_out_of_memory" in {one["class"] for one in failure["candidates"]}
+    told = [row["text"] for row in Ask(opened(tmp_path)).rows("SELECT text FROM line ORDER BY ordinal")]
+    assert told[-1].endswith(f"alloc failed at layer {layer}")

@@ -16,6 +16,10 @@
 -- tokens_per_pass  DOUBLE   1 + accepted / drafts.
 -- passes_per_s     DOUBLE   Rate by tokens a pass.
 -- lines            VARCHAR  Evidence, separated by blanks.
+WITH told AS (
+    -- One of a request's lines is that of its drafts.
+    SELECT load_id, request, unnest(string_split(lines, ' ')) AS line_id FROM request_rates WHERE decode_per_s > 0
+)
 SELECT
     rates.load_id,
     rates.request,
@@ -28,8 +32,8 @@ SELECT
     1 + samples.accepted / samples.drafts AS tokens_per_pass,
     rates.decode_per_s / (1 + samples.accepted / samples.drafts) AS passes_per_s,
     rates.lines
-FROM request_rates AS rates
-JOIN draft_samples AS samples
-    ON samples.load_id = rates.load_id AND samples.covers = 'request' AND contains(rates.lines, samples.line_id)
-WHERE samples.drafts > 0 AND rates.decode_per_s > 0
+FROM told
+JOIN draft_samples AS samples USING (load_id, line_id)
+JOIN request_rates AS rates ON rates.load_id = told.load_id AND rates.request = told.request
+WHERE samples.covers = 'request' AND samples.drafts > 0
 ORDER BY rates.request

@@ -117,15 +117,24 @@ witnessed AS (
     GROUP BY follows.load_id
 ),
 -- Loads whose time to live a supervisor's line says was over: nobody took their place.
-expiries AS (
-    SELECT DISTINCT placed.load_id
-    FROM placed
-    JOIN scheduler_decided AS said ON said.what = 'expire' AND said.believed
-    JOIN process_domain ON process_domain.process_id = said.process_id AND process_domain.domain = placed.domain
-    JOIN times ON times.line_id = said.line_id
-    WHERE times.at > placed.begun_at AND times.at <= placed.gone_at
+expired AS (
+    SELECT process_domain.domain, regexp_extract(said.model, '[^/\\]+$') AS name, times.at
+    FROM scheduler_decided AS said
+    JOIN process_domain USING (process_id)
+    JOIN times USING (line_id)
+    WHERE said.what = 'expire' AND said.believed
         AND coalesce(said.reason, '') NOT LIKE '%failed%' AND coalesce(said.reason, '') NOT LIKE 'out of memory%'
-        AND regexp_extract(said.model, '[^/\\]+$') IN (regexp_extract(placed.model, '[^/\\]+$'), placed.identity)
+),
+names AS (
+    SELECT load_id, domain, begun_at, gone_at, regexp_extract(model, '[^/\\]+$') AS name FROM placed
+    UNION
+    SELECT load_id, domain, begun_at, gone_at, identity FROM placed
+),
+expiries AS (
+    SELECT DISTINCT names.load_id
+    FROM names
+    JOIN expired ON expired.domain = names.domain AND expired.name = names.name
+    WHERE expired.at > names.begun_at AND expired.at <= names.gone_at
 ),
 victims AS (
     SELECT

@@ -28,16 +28,22 @@ WITH lines AS (
 ),
 -- Each card's account, one line a card: the last of each before a line that evicts, of all cards together.
 views AS (
-    SELECT lines.line_id, seen.device, arg_max(seen.available_bytes, seen.ordinal) AS available_bytes
+    SELECT process_id, device, ordinal, available_bytes
+    FROM scheduler_decided
+    WHERE what = 'view' AND believed AND device IS NOT NULL
+),
+asked AS (
+    SELECT lines.line_id, lines.process_id, lines.ordinal, cards.device
     FROM lines
-    JOIN scheduler_decided AS seen
-        ON seen.process_id = lines.process_id AND seen.what = 'view' AND seen.believed AND seen.device IS NOT NULL
-        AND seen.ordinal < lines.ordinal
+    JOIN (SELECT DISTINCT process_id, device FROM views) AS cards USING (process_id)
     WHERE lines.available_bytes IS NULL
-    GROUP BY lines.line_id, seen.device
 ),
 viewed AS (
-    SELECT line_id, sum(available_bytes)::BIGINT AS seen_bytes FROM views GROUP BY line_id
+    SELECT asked.line_id, sum(views.available_bytes)::BIGINT AS seen_bytes
+    FROM asked
+    ASOF JOIN views
+        ON views.process_id = asked.process_id AND views.device = asked.device AND views.ordinal <= asked.ordinal
+    GROUP BY asked.line_id
 ),
 caused AS (
     SELECT

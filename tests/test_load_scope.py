@@ -39,10 +39,6 @@ JUSTIFIED: dict[tuple[str, str], str] = {
         "It is about two loads, the one that failed and the next of its unit."
     ),
     ("load_overlaps", "one beside other"): ("It is about pairs of loads; each column says whose it is."),
-    ("load_starts", "placed beside said"): (
-        "A supervisor's line names a model and no load: it must be of the same host, boot and unit, within the life of "
-        "the load that has that model."
-    ),
     ("load_starts", "placed beside before"): ("It is about a load and the one before it in its domain."),
     ("load_starts", "follows beside after"): ("It is about a load and the one after it in its domain."),
     ("load_starts", "follows + after beside other"): ("It is about a load and those that had gone when it began."),

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from . import __version__
+from .bounds import EVERYTHING, Bounds
 from .catalogue import Catalogue
 from .errors import FaultError
 from .events import LoadReady
@@ -70,6 +71,7 @@ class Evidence:
     request_counters: list[RequestCounters] = field(default_factory=list)
     inputs: tuple[str, ...] = ()
     tz_us: int | None = None
+    bounds: Bounds = EVERYTHING
 
     def let_go(self) -> None:
         """Forget what the tables have: all but sources and problems."""
@@ -213,6 +215,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         {"name": "program", "value": __version__},
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
+        {"name": "bounds", "value": None if evidence.bounds == EVERYTHING else evidence.bounds.as_json()},
     ]
     newest = {one.name: one.newest for one in evidence.catalogue.programs if one.newest}
     rows["about"].extend({"name": f"newest {name}", "value": build} for name, build in newest.items())
@@ -285,6 +288,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         *evidence.measured.devices,
         *evidence.measured.measures,
         *evidence.measured.runtimes,
+        *evidence.measured.libraries,
         *evidence.measured.peaks,
         *evidence.measured.cards,
     ):

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from . import __version__
+from .bounds import EVERYTHING, Bounds
 from .catalogue import Catalogue
 from .errors import FaultError
 from .events import LoadReady
@@ -71,6 +72,7 @@ class Evidence:
     request_counters: list[RequestCounters] = field(default_factory=list)
     inputs: tuple[str, ...] = ()
     tz_us: int | None = None
+    bounds: Bounds = EVERYTHING
 
     def let_go(self) -> None:
         """Forget what the tables have: all but sources and problems."""
@@ -214,6 +216,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         {"name": "program", "value": __version__},
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
+        {"name": "bounds", "value": None if evidence.bounds == EVERYTHING else evidence.bounds.as_json()},
     ]
     telemetry = evidence.telemetry
     if telemetry.cards or telemetry.holders:
@@ -290,6 +293,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         *evidence.measured.devices,
         *evidence.measured.measures,
         *evidence.measured.runtimes,
+        *evidence.measured.libraries,
         *evidence.measured.peaks,
         *evidence.measured.cards,
     ):

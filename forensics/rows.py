@@ -296,6 +296,23 @@ class RuntimeRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LibraryRow(Row):
+    """A library that a process loads on a card once its work asks for it: what settings of the load tell of that."""
+
+    table: ClassVar[str] = "library"
+    load_id: Annotated[str, "Load."]
+    device: Annotated[str, "Device."]
+    name: Annotated[str, "What it is."]
+    setting: Annotated[str, "Name of a setting that asks for it."]
+    value: Annotated[str, "Expression of the values with which it does."]
+    from_tokens: Annotated[int, "Tokens of the smallest prompt with which it is loaded."]
+    size_bytes: Annotated[int, "The middle of the interval."]
+    low_bytes: Annotated[int, "Lower bound."]
+    high_bytes: Annotated[int, "Upper bound."]
+    origin: Annotated[str, "Where the figure comes from."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnreadRow(Row):
     """A record that carries a size, a device or a token count and that no pattern read."""
 
@@ -399,6 +416,7 @@ ROW_TYPES: tuple[type[Row], ...] = (
     MeasureRow,
     ProfilePeakRow,
     RuntimeRow,
+    LibraryRow,
     UnreadRow,
     CountRow,
     TwinRow,

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from .catalogue import Catalogue, Program
 from .clocks import elapsed_us
 from .lives import Load, Process
@@ -27,12 +30,18 @@ __all__ = ["Card", "CardSample", "Holder", "HolderSample", "Join", "Telemetry", 
 QUARTER_US = 15 * 60 * 1_000_000
 """Zones differ from UTC by multiples of 15 minutes."""
 
+Times = npt.NDArray[np.int64]
+"""Moments in order, µs."""
+
 SLACK_US = 2_500_000
 """How far a life seen in samples may stick out of the life that the log shows."""
 
 EDGE_US = 300_000
 COVERED = 0.8
 """A life that is only known by its time needs this share of its samples inside it, give or take an edge."""
+
+SETTLED_US = 1_000_000
+"""So long after it got ready a process is listed by whoever looks: it has held its memory for a while."""
 
 
 BESIDE_US = 2_000_000
@@ -430,6 +439,7 @@ def _join_by_life(
         if id(holder) not in taken:
             free.setdefault(holder.pid, []).append(holder)
     waiting = [one for one in processes if id(one) not in joins and one.loads]
+    looks = _looks(telemetry)
     fits: dict[int, set[int]] = {}
     for process in waiting:
         life = known[id(process)]
@@ -440,7 +450,8 @@ def _join_by_life(
         for pid, holders in free.items():
             if relayed and process.group.stream.trusted and pid == process.group.stream.pid:
                 continue
-            if _covered(holders, life) >= COVERED and all(_named(one, program) for one in holders):
+            named = all(_named(one, program) for one in holders)
+            if named and _covered(holders, life) >= COVERED and not _was_missing(holders, process, life, looks):
                 fits.setdefault(id(process), set()).add(pid)
     claims: dict[int, list[int]] = {}
     for process_key, pids in fits.items():
@@ -458,6 +469,32 @@ def _covered(holders: Sequence[Holder], life: Life) -> float:
     end = 1 << 62 if life.end_us is None else life.end_us + EDGE_US
     times = [one.at_us for holder in holders for one in holder.samples]
     return sum(begin <= at <= end for at in times) / len(times)
+
+
+def _looks(telemetry: Telemetry) -> dict[str, Times]:
+    """When each source listed processes: one look at the cards lists all of them."""
+    times: dict[str, list[int]] = {}
+    for holder in telemetry.holders:
+        for one in holder.samples:
+            times.setdefault(one.source, []).append(one.at_us)
+    return {source: np.unique(np.array(at, np.int64)) for source, at in times.items()}
+
+
+def _was_missing(holders: Sequence[Holder], process: Process, life: Life, looks: Mapping[str, Times]) -> bool:
+    """Whether a look at the cards, while a load of the process was there, listed others and not this pid."""
+    for source in {one.source for holder in holders for one in holder.samples}:
+        seen = np.unique([one.at_us for holder in holders for one in holder.samples if one.source == source])
+        for load in process.loads:
+            _, ready, closing = load_window(load)
+            end = life.end_us if closing is None else closing
+            if ready is None or end is None:
+                continue
+            begin, end = np.searchsorted(looks[source], (ready + SETTLED_US, end - EDGE_US))
+            within = looks[source][begin:end]
+            after = np.searchsorted(seen, within - EDGE_US)
+            if np.any((after == len(seen)) | (seen[np.minimum(after, len(seen) - 1)] > within + EDGE_US)):
+                return True
+    return False
 
 
 def _overlaps(holder: Holder, life: Life) -> bool:

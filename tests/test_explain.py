@@ -62,7 +62,7 @@ def explained(folder: Path, moment: str = "last", **files: str) -> dict[str, Any
             "an allocation was refused",
             2.0,
             1.12,
-            "2048.00 MiB refused on 0, 1147 MiB free",
+            "2048.00 MiB refused on device 0, 1147 MiB free",
             id="an allocation, with what was free",
         ),
         pytest.param(
@@ -78,8 +78,17 @@ def explained(folder: Path, moment: str = "last", **files: str) -> dict[str, Any
             "an allocation was refused",
             2.0,
             None,
-            "2048.00 MiB refused on 0",
+            "2048.00 MiB refused on device 0",
             id="an allocation",
+        ),
+        pytest.param(
+            [LLAMA, DENIED.replace("2048.00", "14136.04"),
+             "ggml_gallocr_reserve_n: failed to allocate ROCm0 buffer of size 14822711296", EXITING],
+            "an allocation was refused",
+            13.8,
+            None,
+            "14136.04 MiB refused on ROCm0",
+            id="one refusal told twice",
         ),
         pytest.param(
             [LLAMA, "llama_model_load: error loading model: device CUDA0 does not support split buffers",

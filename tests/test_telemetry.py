@@ -121,6 +121,27 @@ def test_a_process_whose_life_two_holders_fit_joins_neither(tmp_path: Path) -> N
     assert rows(found, LAST) == []
 
 
+def test_a_pid_that_was_not_listed_while_the_process_served_is_not_its(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:01", "11:00:03", "11:00:19", "CUDA0")),
+        other=journal(*load("11:00:09", "11:00:12", "11:00:19", "CUDA0")),
+        # While the first served, the looks from 11:00:05 to 11:00:09 listed 501 alone.
+        apps=apps(*every("11:00:02", "11:00:18", CARD, 501, 9000), *every("11:00:10", "11:00:18", CARD, 502, 1600)),
+    )
+    assert [(row[0], row[2]) for row in rows(found, LAST)] == [(1, 9000.0), (2, 1600.0)]
+
+
+def test_where_nobody_looked_while_one_served_alone_two_lives_stay_apart_from_both_pids(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:01", "11:00:03", "11:00:19", "CUDA0")),
+        other=journal(*load("11:00:09", "11:00:12", "11:00:19", "CUDA0")),
+        apps=apps(*every("11:00:13", "11:00:18", CARD, 501, 9000), *every("11:00:13", "11:00:18", CARD, 502, 1600)),
+    )
+    assert rows(found, LAST) == []
+
+
 def test_what_a_trusted_pid_holds_is_not_another_processs_too(tmp_path: Path) -> None:
     found = case(
         tmp_path,
@@ -671,10 +692,26 @@ def test_a_log_without_any_clock_stays_without_times_even_where_one_life_fits(tm
 def test_a_clock_of_its_own_is_placed_where_the_memory_appears(tmp_path: Path) -> None:
     entries = [text for _, text in load("", "", "", "CUDA0")]
     plain = "\n".join([*entries[:2], "a line without a clock: load_tensors: offloaded 1/1 layers to GPU", *entries[2:]])
-    found = case(tmp_path, server=plain + "\n", apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600)))
+    grown = apps(("11:00:02", CARD, 77, 518), *every("11:00:03", "11:00:08", CARD, 77, 1600))
+    found = case(tmp_path, server=plain + "\n", apps=grown)
     ready = "SELECT ready_us - begun_us FROM load"
     assert rows(found, ready) == [(2_300_000,)]  # as the clock before its lines says
     assert [row[2] for row in rows(found, LAST)] == [1600.0]
+
+
+@pytest.mark.parametrize("used", [1600, 2000])
+def test_a_process_that_was_there_before_anybody_looked_is_measured_and_not_placed_in_time(
+    tmp_path: Path, used: int
+) -> None:
+    plain = "\n".join(text for _, text in load("", "", "", "CUDA0")[:-1])
+    found = case(
+        tmp_path,
+        server=plain + "\n",
+        apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600)),
+        gpu=gpus(("11:00:00", 0, CARD, "00000000:06:00.0", used)),
+    )
+    assert rows(found, "SELECT begun_us, ready_us FROM load") == [(None, None)]
+    assert [row[2:4] for row in rows(found, LAST)] == [(1600.0, "process")]
 
 
 def test_two_cards_without_bus_ids_in_the_log_are_joined_by_the_order_of_those_it_holds(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ BASIS = """
 """
 PLAIN = f"{LOADS}\n{READY}\n"
 SERVED = "2026-09-18T09:00:00.{}Z {}\n"
-HELD = holders_csv(*((second, 0, 7, 1600) for second in range(3, 9)))
+HELD = holders_csv((3, 0, 7, 300), *((second, 0, 7, 1600) for second in range(4, 9)))
 SHORT = "Sep 18 08:00:01 gpubox llama-server[7]: {}\n"
 NO_YEAR = "times carry no year; YEAR assumed for the first line from the file's modification time"
 LISTENING = "Listening on 127.0.0.1:11434 (version 0.33.0)"

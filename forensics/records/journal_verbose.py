@@ -16,6 +16,7 @@ from forensics.records.envelopes import Collector
 from forensics.records.journal import is_manager, manager_fields, stream_of
 from forensics.records.journal_text import BLOB, MARKER
 from forensics.records.lines import placed_lines
+from forensics.records.narrow import PASSED_OVER, has_fields
 from forensics.records.options import Options
 from forensics.records.partials import partial_of, rejoined
 from forensics.records.rows import Joined
@@ -49,7 +50,7 @@ def read_journal_verbose(source: Source, pieces: Iterator[bytes], options: Optio
 
 
 def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
-    reader = _Verbose(source, options.line_bytes)
+    reader = _Verbose(source, options)
     taken = 0
     for line, (offset, length) in placed_lines(pieces, source, options.line_bytes):
         taken += reader.take(line, offset, offset + length)
@@ -64,12 +65,13 @@ def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterat
 class _Verbose:
     """The entry that is being read, and what was met."""
 
-    def __init__(self, source: Source, line_bytes: int) -> None:
+    def __init__(self, source: Source, options: Options) -> None:
         self.source = source
-        self.limit = line_bytes
+        self.options = options
+        self.limit = options.line_bytes
         self.collector = Collector(source)
         self.intact = True
-        self.strange = self.early = self.silent = self.blobs = self.lost = self.markers = 0
+        self.strange = self.early = self.silent = self.blobs = self.lost = self.markers = self.unasked = 0
         self.first_strange: int | None = None
         self.first_blob: int | None = None
         self._header: re.Match[bytes] | None = None
@@ -139,6 +141,9 @@ class _Verbose:
             return 0
         self.silent += not messages
         values.setdefault("_BOOT_ID", header["boot"].decode())
+        if self.options.fields and not has_fields(self.options, values.get):
+            self.unasked += len(messages)
+            return 0
         stream = self.collector.stream(stream_of(self.source.name, values, intact=self.intact))
         for message in messages:
             self.lost += message.lost
@@ -164,4 +169,5 @@ class _Verbose:
         tell("loss", what, "get an intact copy; streams behind them are not trusted", self.first_strange, self.strange)
         tell("loss", f"bytes of joined messages over {self.limit} bytes", "", None, self.lost)
         tell("note", "entries without a message were passed over", "", None, self.silent)
+        tell("note", PASSED_OVER, "", None, self.unasked)
         tell("note", "marker lines of journalctl were used and are no records", "", None, self.markers)

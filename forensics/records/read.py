@@ -25,6 +25,7 @@ from forensics.records.journal_text import read_journal_text
 from forensics.records.journal_verbose import read_journal_verbose
 from forensics.records.json_lines import read_docker_json, read_json_log
 from forensics.records.lines import read_text
+from forensics.records.narrow import narrowed
 from forensics.records.options import HEAD, Options
 from forensics.records.prefixed import read_prefixed
 from forensics.records.probe_rows import read_probe_rows
@@ -304,12 +305,12 @@ def _read(
         return
     if found.name == "journal-native":
         yield from _read_native(source, head, pieces, options, path, seen)
-        asked = (options.since_us, options.until_us) != (None, None) or options.boots or options.units
-        if not source.records and not source.problems and not asked:
+        if not source.records and not source.problems and not options.narrows:
             source.tell("note", "the journal holds no message")
         return
     again = None if path is None or not path.is_file() else lambda: contents(path, options)
-    yield from _readers(found, source, pieces, options, again)
+    read = _readers(found, source, pieces, options, again)
+    yield from narrowed(read, source, options) if options.narrows and found.name.startswith("journal-") else read
     if not source.records and not source.problems:
         what = f"it looks like {found.name}, and nothing in it could be read as that"
         source.tell("note", what, "check whether it was cut or changed")

@@ -1,3 +1,5 @@
+-- stored
+--
 -- One row a moment at which the clock of a host and its time since boot went apart: the clock was set, or the host slept.
 --
 -- Told from the journal's cursors of lines that patterns read: both clocks stand in them. The time since boot stops while a host

@@ -1,6 +1,6 @@
 """The names of months that a journal prints in its reader's language, as glibc abbreviates them (`%b`).
 
-`journalctl -o short` prints `avril 23`, `6月 26` or `Haz 27`, whatever the language of what it prints. Letters' case and
+`journalctl -o short` prints `avril 23`, `6月 26` or `Haz 27`, whatever language its programs speak. Letters' case and
 a last dot changed between versions of glibc, so neither counts.
 """
 
@@ -71,7 +71,7 @@ def plain(printed: bytes) -> str:
 
 
 def meanings(names: Iterable[str]) -> list[dict[str, int]]:
-    """What the doubtful ones among the names of one text can mean: an answer for each reading that a language allows."""
+    """What the doubtful names of one text can mean: an answer for each reading that a language allows."""
     met = frozenset(names)
     found: list[dict[str, int]] = []
     for row in _LANGUAGES:

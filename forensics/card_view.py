@@ -114,7 +114,7 @@ def card_view(document: Document, load: Document, device: Document, aliases: Ali
         label(device, "device"),
         label(device, "pci_bus_id") or label(card, "pci_bus_id") or label(device, "gpu_uuid"),
         label(card, "name") or label(device, "name"),
-        "memory shared with the host" if held.where == "shared" else "",
+        "on which card is not told" if held.where == "shared" else "",
     )
     if held.measured is None:
         figure = f"{mib(held.named)} MiB named, " + ("before it failed" if failed(load) else "not measured")

@@ -145,14 +145,14 @@ def _detail(
     held = _rows(
         connection,
         """
-        SELECT logged, part, kind, sum(size_bytes)::BIGINT AS size_bytes
+        SELECT device.device, part, kind, sum(size_bytes)::BIGINT AS size_bytes
         FROM item JOIN device USING (process_id, logged)
         WHERE load_id = ? AND mark = 'counted' AND place != 'host' GROUP BY ALL ORDER BY ALL
         """,
         load["load_id"],
     )
     detail.extend(
-        f"before it, {row['size_bytes'] / MIB:.2f} MiB for {row['kind']} ({row['part']}) on {row['logged']}; freed"
+        f"before it, {row['size_bytes'] / MIB:.2f} MiB for {row['kind']} ({row['part']}) on {row['device']}; freed"
         for row in held
     )
     cells = _rows(

@@ -117,7 +117,9 @@ def card_view(document: Document, load: Document, device: Document, aliases: Ali
         "on which card is not told" if held.where == "shared" else "",
     )
     if held.measured is None:
-        figure = f"{mib(held.named)} MiB named, " + ("before it failed" if failed(load) else "not measured")
+        runtime = f" and {mib(held.runtime, 0)} runtime" if held.runtime else ""
+        figure = f"{mib(held.named - held.runtime)} MiB named{runtime}, "
+        figure += "before it failed" if failed(load) else "not measured"
     else:
         share = f" of {mib(total, 0)}, {held.measured / total:.0%}".replace("%", " %") if total else ""
         figure = f"{mib(held.measured, 0)} MiB{share}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opened import exited_of, journal, manager_of, opened, rows
@@ -10,12 +11,20 @@ from opened import exited_of, journal, manager_of, opened, rows
 from forensics.answer import Ask
 from forensics.ask_crashes import crashes
 from forensics.ask_loads import loads
+from forensics.catalogue import load_catalogue
+from forensics.explain import document
+
+CATALOGUE = load_catalogue()
 
 LEDGER = """
     SELECT device.device, place, kind, round(sum(size_bytes) / 1048576, 2)
     FROM item JOIN device USING (process_id, logged)
     WHERE mark = 'counted' GROUP BY ALL ORDER BY ALL
 """
+
+
+def explain(folder: Path, text: str) -> dict[str, Any]:
+    return document(opened(folder, server_log=text), CATALOGUE)
 
 
 def test_each_rank_of_a_parallel_server_holds_its_amounts_on_its_own_card(tmp_path: Path) -> None:
@@ -147,3 +156,91 @@ def test_a_model_is_called_by_its_file_without_folders_of_either_system(tmp_path
     found = opened(tmp_path, server_log=f"{line}\n{failed}\n")
     assert crashes(Ask(found)).verdict.startswith("some-7b (load 1) failed")
     assert "some-7b.gguf" in [cell for section in loads(Ask(found)).sections for row in section.rows for cell in row]
+
+
+def test_a_load_whose_last_words_are_a_failure_is_not_still_loading(tmp_path: Path) -> None:
+    text = """\
+llama_model_load_from_file_impl: using device Vulkan0 (AMD Radeon RX 7600) (0000:03:00.0) - 8000 MiB free
+load_tensors:      Vulkan0 model buffer size =  4000.00 MiB
+ggml_gallocr_reserve_n_impl: failed to allocate Vulkan0 buffer of size 5242880000
+graph_reserve: failed to allocate compute buffers
+"""
+    found = explain(tmp_path, text)
+    (load,) = found["loads"]
+    assert (load["end_reason"], load["devices"]) == ("log_ends", [])
+    failure = load["failure"]
+    assert (failure["asked_mib"], failure["there_mib"], failure["there_at"]) == (5000.0, 8000.0, "begin")
+    assert found["next"].startswith("Change what the failure names")
+    assert "the rest of this load" not in [entry["what"] for entry in found["missing"]]
+
+
+def test_a_load_that_goes_on_after_a_refusal_has_not_failed(tmp_path: Path) -> None:
+    text = """\
+load_tensors:        CUDA0 model buffer size =  4000.00 MiB
+ggml_backend_cuda_buffer_type_alloc_buffer: allocating 900.00 MiB on device 0: cudaMalloc failed: out of memory
+llama_kv_cache:      CUDA0 KV buffer size =   512.00 MiB
+"""
+    (load,) = explain(tmp_path, text)["loads"]
+    assert load["failure"] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "failure"),
+    [
+        ('GGML_ASSERT: /src/ggml-cuda.cu:200: !"CUDA error"', "aborted"),
+        ("GGML_ASSERT: /src/llama.cpp:9000: n_outputs > 0", "assertion"),
+    ],
+)
+def test_an_assertion_of_2024_ends_its_load(tmp_path: Path, line: str, failure: str) -> None:
+    found = opened(tmp_path, server_log=f"llm_load_tensors:      CUDA0 buffer size =  4000.00 MiB\n{line}\n")
+    assert rows(found, "SELECT end_reason FROM load") == [("crashed",)]
+    assert rows(found, "SELECT failure FROM failure_reported") == [(failure,)]
+
+
+def test_each_backend_that_a_grpc_server_logs_again_is_a_load_by_its_port(tmp_path: Path) -> None:
+    one = "5:01PM DBG GRPC(some-7b.gguf-127.0.0.1:40001): stderr "
+    other = "5:01PM DBG GRPC(other:q4_k_m-127.0.0.1:40002): stderr "
+    found = opened(
+        tmp_path,
+        server_log=f"""\
+{one}llm_load_tensors:      CUDA0 buffer size =  4000.00 MiB
+{other}llm_load_tensors:      CUDA0 buffer size =  3000.00 MiB
+{one}llama_kv_cache_init:      CUDA0 KV buffer size =   512.00 MiB
+{other}CUDA error: out of memory
+""",
+    )
+    held = "SELECT number, round(sum(size_bytes) / 1048576) FROM item JOIN load USING (load_id) GROUP BY ALL ORDER BY 1"
+    assert rows(found, held) == [(1, 4512.0), (2, 3000.0)]
+    assert rows(found, "SELECT number FROM failures") == [(2,)]
+
+
+def test_memory_behind_rpc_is_not_called_host_memory(tmp_path: Path) -> None:
+    text = """\
+load_tensors: RPC[10.0.0.2:50052] model buffer size = 99000.00 MiB
+load_tensors:   CPU_Mapped model buffer size = 47104.00 MiB
+llama_context:        CPU compute buffer size =   1024.00 MiB
+"""
+    found = explain(tmp_path, text)
+    assert found["loads"][0]["verdict"].endswith(
+        "is on other hosts: the log names 96.68 GiB there, and 1.00 GiB of this one, besides 46.00 GiB "
+        "mapped from its file."
+    )
+
+
+def test_what_is_inferred_of_a_card_is_not_said_to_be_named_by_the_log(tmp_path: Path) -> None:
+    text = "llm_load_tensors:      CUDA0 buffer size =  1024.00 MiB\nllama_new_context_with_model: n_ctx      = 8192\n"
+    found = explain(tmp_path, text)
+    (load,) = found["loads"]
+    assert load["devices"][0]["attributed_mib"] > 1024
+    assert load["verdict"].startswith("The log names 1.00 GiB on CUDA0 for ")
+
+
+def test_a_build_that_the_process_says_before_its_load_is_not_missing(tmp_path: Path) -> None:
+    text = """\
+build: 7400 (abcdef012) with GNU 14.2.0 for Linux x86_64
+main: loading model
+srv    load_model: loading model '/srv/models/m.gguf'
+load_tensors:        CUDA0 model buffer size =  4000.00 MiB
+"""
+    found = explain(tmp_path, text)
+    assert "build" not in [entry["what"] for entry in found["missing"]]

@@ -244,3 +244,30 @@ load_tensors:        CUDA0 model buffer size =  4000.00 MiB
 """
     found = explain(tmp_path, text)
     assert "build" not in [entry["what"] for entry in found["missing"]]
+
+
+LAYOUT = 'time=2025-10-01T12:00:{}+03:00 level=INFO source=runner.go:1170 msg=load request="{{Operation:{} LoraPath:[] '
+LAYOUT += "Parallel:1 BatchSize:512 FlashAttention:true KvSize:16384 KvCacheType: NumThreads:16 GPULayers:37[ID:GPU-0 "
+LAYOUT += 'Layers:37(0..36)] MultiUserCache:false ProjectorPath: MainGPU:0 UseMmap:false}}"\n'
+TABLE = 'time=2025-10-01T12:00:31.934+03:00 level=INFO source=device.go:210 msg="model weights" device=CUDA0 size="24.0 GiB"\n'
+
+
+@pytest.mark.parametrize(("operation", "mark"), [("alloc", "planned"), ("commit", "counted")])
+def test_what_a_runner_says_shows_a_load_where_the_log_begins_behind_its_start(
+    tmp_path: Path, operation: str, mark: str
+) -> None:
+    found = opened(tmp_path, server_log=LAYOUT.format("29.834", "fit") + LAYOUT.format("31.834", operation) + TABLE)
+    assert rows(found, "SELECT engine, implied FROM load") == [("ollama", True)]
+    assert rows(found, "SELECT mark, round(size_bytes / 1073741824, 1) FROM item") == [(mark, 24.0)]
+
+
+def test_a_supervisors_own_word_of_a_child_shows_no_second_load(tmp_path: Path) -> None:
+    start = 'time=2025-10-01T12:00:28.000+03:00 level=INFO source=server.go:380 msg="starting runner" '
+    start += (
+        'cmd="/usr/local/bin/ollama runner --ollama-engine --model /root/blobs/sha256-00112233445566778899aabbccddeeff'
+    )
+    start += '00112233445566778899aabbccddeeff --port 40003"\n'
+    found = opened(
+        tmp_path, server_log=start + LAYOUT.format("29.834", "fit") + LAYOUT.format("31.834", "commit") + TABLE
+    )
+    assert rows(found, "SELECT count(*), bool_or(implied) FROM load") == [(1, False)]

@@ -22,7 +22,7 @@ from forensics.records.times import ISO
 __all__ = ["read_journal_text", "style_of"]
 
 _WHO = (
-    rb" (?:(?P<host>[^\s\[\]]*[^\s\[\]:]) )?"  # absent with --no-hostname
+    rb" {1,2}(?:(?P<host>[^\s\[\]]*[^\s\[\]:]) )?"  # absent with --no-hostname, blank where somebody took it out
     rb"(?P<identifier>[^\s\[][^\[]{0,63}?)(?:\[(?P<pid>\d{1,10})\])?:(?: |$)"  # the kernel has no pid
 )
 _NOBODY = rb"(?P<host>(?!))?(?P<identifier>(?!))?(?P<pid>(?!))?"

@@ -87,7 +87,7 @@ class Lifecycle:
         """A new start in a stream whose processes share it: the pids of the last one may recur."""
         for tag in [tag for tag, one in group.members.items() if one.load is not None and not one.load.open]:
             del group.members[tag]
-        starts = [one for one in group.processes if one.program == line.pattern.program and not one.gone]
+        starts = [one for one in group.processes if one.program == line.pattern.family and not one.gone]
         for one in starts[:-1]:
             one.gone = one.load is not None and not one.load.open
         return self.writers.new_process(group, line)

@@ -440,7 +440,7 @@ class Writers:
         """Another process, whose first line this is."""
         process = Process(
             group=group,
-            program=line.pattern.program,
+            program=line.pattern.family,
             first=line,
             number=len(group.processes),
             pid=line.stream.pid if line.stream.trusted and tag is None and parent is None else None,

@@ -12,6 +12,7 @@ from forensics.answer import Ask
 from forensics.ask_crashes import crashes
 from forensics.ask_loads import loads
 from forensics.catalogue import load_catalogue
+from forensics.errors import CatalogueError
 from forensics.explain import document
 
 CATALOGUE = load_catalogue()
@@ -249,7 +250,8 @@ load_tensors:        CUDA0 model buffer size =  4000.00 MiB
 LAYOUT = 'time=2025-10-01T12:00:{}+03:00 level=INFO source=runner.go:1170 msg=load request="{{Operation:{} LoraPath:[] '
 LAYOUT += "Parallel:1 BatchSize:512 FlashAttention:true KvSize:16384 KvCacheType: NumThreads:16 GPULayers:37[ID:GPU-0 "
 LAYOUT += 'Layers:37(0..36)] MultiUserCache:false ProjectorPath: MainGPU:0 UseMmap:false}}"\n'
-TABLE = 'time=2025-10-01T12:00:31.934+03:00 level=INFO source=device.go:210 msg="model weights" device=CUDA0 size="24.0 GiB"\n'
+TABLE = "time=2025-10-01T12:00:31.934+03:00 level=INFO source=device.go:210 "
+TABLE += 'msg="model weights" device=CUDA0 size="24.0 GiB"\n'
 
 
 @pytest.mark.parametrize(("operation", "mark"), [("alloc", "planned"), ("commit", "counted")])
@@ -271,3 +273,52 @@ def test_a_supervisors_own_word_of_a_child_shows_no_second_load(tmp_path: Path) 
         tmp_path, server_log=start + LAYOUT.format("29.834", "fit") + LAYOUT.format("31.834", "commit") + TABLE
     )
     assert rows(found, "SELECT count(*), bool_or(implied) FROM load") == [(1, False)]
+
+
+def test_what_a_fork_words_otherwise_is_of_the_same_process_and_load_as_the_rest(tmp_path: Path) -> None:
+    found = opened(
+        tmp_path,
+        server_log="""\
+Tensor blk.7.ffn_up_exps.weight buffer type overriden to CUDA3
+llm_load_tensors:      CUDA0 buffer size =  4000.00 MiB
+Computed blk.7.attn_kv_b.weight as 512 x 4096 and stored in buffer CUDA0
+checkpoint_alloc_shadows:      CUDA0 split shadow buffer =    64.00 MiB
+""",
+    )
+    assert rows(found, "SELECT count(*), any_value(engine) FROM load") == [(1, "llama.cpp")]
+    assert rows(found, "SELECT count(DISTINCT process_id), count(load_id) FROM line") == [(1, 4)]
+    assert rows(found, LEDGER) == [("CUDA0", "card", "checkpoint", 64.0), ("CUDA0", "card", "weights", 4000.0)]
+
+
+def test_a_fork_of_an_unknown_program_is_refused(tmp_path: Path) -> None:
+    text = 'program = "x"\ntitle = "x"\nof = "nobody"\n[[pattern]]\nname = "a"\nconst = { what = "a" }\n'
+    text += "contains = 'aaa'\nregex = '^aaa$'\n[[pattern.sample]]\nline = 'aaa'\nexpect = { what = 'a' }\n"
+    text += "[[pattern.never]]\nline = 'aaab'\n"
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(CatalogueError, match="'of' names 'nobody'"):
+        load_catalogue([tmp_path / "x.toml"])
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("(VllmWorkerProcess pid=501) INFO 04-01 12:00:00 [model_runner.py:1] ", "pid=501 (worker)"),
+        ("(VllmWorker rank=2 pid=502) INFO 07-01 12:00:00 [gpu_model_runner.py:1800] ", "CUDA2"),
+        ("INFO 07-01 12:00:00 [gpu_model_runner.py:1800] ", "unnamed card"),
+    ],
+)
+def test_workers_that_say_no_rank_have_a_card_each(tmp_path: Path, line: str, device: str) -> None:
+    found = opened(tmp_path, server_log=f"{line}Model loading took 8.00 GiB and 9.6 seconds\n")
+    assert rows(found, LEDGER) == [(device, "card", "weights", 8192.0)]
+
+
+def test_a_cache_that_holds_too_few_tokens_is_a_refusal_with_both_counts(tmp_path: Path) -> None:
+    text = """\
+INFO 01-02 12:00:00 llm_engine.py:72] Initializing an LLM engine with config: model='org/Model-7B', seed=0)
+ValueError: The model's max seq len (16384) is larger than the maximum number of tokens that can be stored \
+in KV cache (9000). Try increasing `gpu_memory_utilization` or decreasing `max_model_len`.
+"""
+    found = opened(tmp_path, server_log=text)
+    assert rows(found, "SELECT model, end_reason FROM load") == [("org/Model-7B", "failed")]
+    refused = rows(found, "SELECT reason, requested_tokens, possible_tokens FROM start_refused")
+    assert refused == [("kv_too_small", 16384, 9000)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from .answer import Answer, Ask, Section
 from .diff import facts
+from .document import file_title
 from .explain import amount, iso
 from .units import MIB
 
@@ -262,7 +263,18 @@ def _findings(one: Mapping[str, Any]) -> list[dict[str, Any]]:
     lines = [*one["evidence"], *(line for entry in host for line in entry["evidence"])]
     found: list[dict[str, Any]] = []
     signal = next((entry for entry in host if entry["code"] == "killed"), None)
-    if one["error_class"] == "killed":
+    told = [entry for entry in host if _host_memory(entry)]
+    if one["error_class"] == "killed" and told and "KILL" in (signal["status"] if signal else "KILL"):
+        says = "the kernel" if any(entry["process"] for entry in told) else "the service manager"
+        found.append(
+            _finding(
+                f"The host ran out of memory: {says} says that the OOM killer killed {name}. No line of its own tells "
+                "of a failure.",
+                "supported",
+                [*one["evidence"], *(line for entry in told for line in entry["evidence"])],
+            )
+        )
+    elif one["error_class"] == "killed":
         who = f"the service manager says {signal['status']}" if signal else "its end says so"
         found.append(
             _finding(
@@ -301,6 +313,13 @@ def _findings(one: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _failed(one: Mapping[str, Any], name: str, lines: Sequence[str]) -> dict[str, Any]:
     """What a failure of its own is known to be: an amount that could not fit is; anything else has candidates."""
+    if any(entry["class"] == "buffer_limit" for entry in one["candidates"]):
+        amount = f"{_mib(one['oom']['tried_bytes'])} MiB" if one["oom"] is not None else "more"
+        return _finding(
+            f"{name} asked for {amount} in one buffer, and the driver allows none so large, however much is free.",
+            "supported",
+            lines,
+        )
     if (oom := one["oom"]) is not None:
         free, when = oom["free_bytes"], ""
         if free is None:
@@ -322,6 +341,11 @@ def _failed(one: Mapping[str, Any], name: str, lines: Sequence[str]) -> dict[str
         words += " Candidates: "
         words += "; ".join(f"{entry['about']} ({entry['source']})" for entry in one["candidates"]) + "."
     return _finding(words, "not established", lines)
+
+
+def _host_memory(entry: Mapping[str, Any]) -> bool:
+    """Whether a line of the host says that its OOM killer ended the load."""
+    return entry["what"] in {"oom_killed", "oom_chosen"} or entry["status"] == "oom-kill"
 
 
 def _mib(size: int) -> str:
@@ -421,11 +445,11 @@ def _grid_findings(
         models = [one for one in counter if one["same"] == "model"]
         parts = []
         if sizes:
-            names = ", ".join(f"{_short(one['model'])} {one['served']} served" for one in sizes)
+            names = ", ".join(f"{file_title(one['model'])} {one['served']} served" for one in sizes)
             parts.append(f"the same size on another model ({names})")
         if models:
             names = ", ".join(
-                f"{_short(one['model'])} at {one['tokens_from']:,}–{one['tokens_below'] - 1:,}: {one['served']}"
+                f"{file_title(one['model'])} at {one['tokens_from']:,}–{one['tokens_below'] - 1:,}: {one['served']}"
                 for one in models
             )
             parts.append(f"other sizes on the same model ({names})")
@@ -449,11 +473,7 @@ def _grid_findings(
 
 
 def _name(one: Mapping[str, Any]) -> str:
-    return f"{_short(one['label'] or one['model'] or 'unknown model')} (load {one['number']})"
-
-
-def _short(model: str) -> str:
-    return model.rsplit("/", 1)[-1].removesuffix(".gguf")
+    return f"{file_title(one['label'] or one['model'] or 'unknown model')} (load {one['number']})"
 
 
 def _count(entries: Sequence[Mapping[str, Any]], word: str) -> str:
@@ -493,6 +513,8 @@ def _verdict(told: Sequence[Row], ended: Sequence[Row], orphans: Sequence[Row]) 
 def _alone(one: Row) -> str:
     """The only failure, in a sentence."""
     name = _name(one)
+    if one["error_class"] == "killed" and any(entry["how"] != "time" and _host_memory(entry) for entry in one["host"]):
+        return f"{name} was killed by the host's OOM killer; it did not fail by itself."
     if one["error_class"] == "killed":
         return f"{name} was killed from outside; it did not fail by itself."
     if one["error_class"] == "no_word":
@@ -513,7 +535,7 @@ def _sections(told: Sequence[Row], shown: Sequence[Row], grid: Sequence[Row], or
                     (
                         str(one["number"]),
                         (one["at"] or "")[5:19].replace("T", " "),
-                        _short(one["label"] or one["model"] or "unknown model"),
+                        file_title(one["label"] or one["model"] or "unknown model"),
                         one["error_class"].replace("_", " "),
                         str(sum(entry["count"] for entry in one["followed"])),
                         "ended" if one["outcome"] == "ended" else one["outcome"].replace("_", " "),
@@ -540,7 +562,7 @@ def _sections(told: Sequence[Row], shown: Sequence[Row], grid: Sequence[Row], or
                 ("model", "tokens>", "served>", "crashed>", "errors"),
                 tuple(
                     (
-                        _short(cell["model"]),
+                        file_title(cell["model"]),
                         f"{cell['tokens_from']:,}–{cell['tokens_below'] - 1:,}",
                         str(cell["served"]),
                         str(cell["crashed"]),
@@ -648,10 +670,23 @@ def _arithmetic(oom: Mapping[str, Any]) -> str:
 
 def _next(shown: Sequence[Row]) -> str:
     for one in reversed(shown):
-        if one["error_class"] in {"killed", "no_word"} and not any(
-            entry["what"] in {"oom_killed", "oom_chosen"} for entry in one["host"]
-        ):
-            return "Add the kernel's journal of that minute (journalctl -k): only it tells an OOM kill from another."
+        linked = [entry for entry in one["host"] if entry["how"] != "time" and _host_memory(entry)]
+        if one["error_class"] in {"killed", "no_word"} and not any(entry["process"] for entry in linked):
+            tells = "which process it chose, and what that held" if linked else "an OOM kill from another"
+            return f"Add the kernel's journal of that minute (journalctl -k): only it tells {tells}."
+        if linked:
+            return (
+                "Let the load need less of the host's memory, or give the host more: the kernel chose it for its size."
+            )
+        limited = any(entry["class"] == "buffer_limit" for entry in one["candidates"])
+        if not limited and one["oom"] is not None and any(each["state"] == "supported" for each in one["findings"]):
+            return (
+                "Ask for less than was there (a shorter context, fewer slots, a smaller cache type), or free the card."
+            )
         if one["candidates"]:
-            return f"To tell the candidates apart: {one['candidates'][0]['separates']}."
+            candidate = one["candidates"][0]
+            if limited:
+                return f"What would help: {candidate['separates']}."
+            sort = "To tell the candidates apart" if len(one["candidates"]) > 1 else "To establish it"
+            return f"{sort}: {candidate['separates']}."
     return ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from .amounts import count
 from .answer import Answer, Ask, Section
-from .document import DIGEST
+from .document import DIGEST, last_part
 from .explain import Rows, iso
 from .refute import Looks, Refutation, every_load, looks, not_its_own, refutation_document, refute
 
@@ -114,7 +114,7 @@ def _evidence(found: Refutation, cited: list[str]) -> Section:
 def _called(row: Mapping[str, Any]) -> str:
     """The name of a load; where only the count of its layers is known, that count, which is no identity."""
     if row["label"] or row["model"]:
-        name = str(row["label"] or row["model"]).rsplit("/", 1)[-1]
+        name = last_part(str(row["label"] or row["model"]))
         digest = DIGEST.fullmatch(name)
         return digest["short"] if digest else name
     return "unknown model" if row["layers"] is None else f"unknown model, {row['layers']} layers"

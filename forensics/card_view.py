@@ -114,10 +114,12 @@ def card_view(document: Document, load: Document, device: Document, aliases: Ali
         label(device, "device"),
         label(device, "pci_bus_id") or label(card, "pci_bus_id") or label(device, "gpu_uuid"),
         label(card, "name") or label(device, "name"),
-        "memory shared with the host" if held.where == "shared" else "",
+        "on which card is not told" if held.where == "shared" else "",
     )
     if held.measured is None:
-        figure = f"{mib(held.named)} MiB named, " + ("before it failed" if failed(load) else "not measured")
+        runtime = f" and {mib(held.runtime, 0)} runtime" if held.runtime else ""
+        figure = f"{mib(held.named - held.runtime)} MiB named{runtime}, "
+        figure += "before it failed" if failed(load) else "not measured"
     else:
         share = f" of {mib(total, 0)}, {held.measured / total:.0%}".replace("%", " %") if total else ""
         figure = f"{mib(held.measured, 0)} MiB{share}"

@@ -232,6 +232,8 @@ class Pattern:
     samples: tuple[Mapping[str, Any], ...]
     nevers: tuple[str, ...]
     where: str
+    family: str
+    """The program whose processes print it: its own, or the one that it is a fork of."""
 
     def match(self, message: str, record_fields: Mapping[str, str] | None = None) -> Matched | None:
         """Read one message, already without its prefix.
@@ -371,6 +373,10 @@ class Catalogue:
             CatalogueError: One is wrong; the message names it.
         """
         programs = load_programs([*texts.installed_texts, *texts.extra], len(texts.installed_texts), texts.parsed())
+        known = {one.name for one in programs}
+        for one in programs:
+            if (base := one.raw.get("of", one.name)) not in known:
+                raise CatalogueError(f"{one.file}: 'of' names {base!r}, and no such program is known")
         return cls(tuple(programs), texts.extra, texts.digest)
 
     @property
@@ -454,7 +460,7 @@ def load_programs(
 
 
 PROGRAM_KEYS = frozenset(
-    "program title newest writers grammar pattern device remedy runtime library process_name site probe".split()
+    ("program of title newest writers grammar pattern device remedy runtime library process_name site probe").split()
 )
 
 
@@ -479,7 +485,8 @@ def _added(file: str, raw: Mapping[str, Any], known: Program) -> Program:
         raise CatalogueError(
             f"{file}: adds patterns to {known.name!r}, which has its own {other[0]!r}; leave that key out"
         )
-    added = tuple(_pattern(file, known.name, known.grammar, entry, bounded=True) for entry in raw["pattern"])
+    family = known.raw.get("of", known.name)
+    added = tuple(_pattern(file, known.name, family, known.grammar, entry, bounded=True) for entry in raw["pattern"])
     return replace(known, patterns=_named_once((*known.patterns, *added)))
 
 
@@ -498,9 +505,12 @@ def _program(file: str, raw: dict[str, Any], *, bounded: bool) -> Program:
     writers = raw.get("writers", [])
     if not isinstance(writers, list) or not all(isinstance(one, str) for one in writers):
         raise CatalogueError(f"{file}: 'writers' is a list of names, such as [\"kernel\"]")
+    family = raw.get("of", raw["program"])
+    if not isinstance(family, str):
+        raise CatalogueError(f"{file}: 'of' is the name of the program that this one is a fork of")
     grammar = _grammar(file, raw.get("grammar", {}), bounded=bounded)
     patterns = _named_once(
-        tuple(_pattern(file, raw["program"], grammar, entry, bounded=bounded) for entry in raw["pattern"])
+        tuple(_pattern(file, raw["program"], family, grammar, entry, bounded=bounded) for entry in raw["pattern"])
     )
     return Program(
         name=raw["program"],
@@ -588,7 +598,9 @@ ROLES = frozenset({"child", "parent", "anyone"})
 ALLOCATING = frozenset({"item"})
 
 
-def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], *, bounded: bool) -> Pattern:
+def _pattern(
+    file: str, program: str, family: str, grammar: Grammar, raw: Mapping[str, Any], *, bounded: bool
+) -> Pattern:
     name = raw.get("name")
     if not name:
         raise CatalogueError(f"{file}: a pattern has no name")
@@ -698,6 +710,7 @@ def _pattern(file: str, program: str, grammar: Grammar, raw: Mapping[str, Any], 
         samples=samples,
         nevers=tuple(one["line"] for one in raw.get("never", ())),
         where=where,
+        family=family,
     )
 
 

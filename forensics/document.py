@@ -13,8 +13,10 @@ __all__ = [
     "Document",
     "bounds",
     "choose_load",
+    "file_title",
     "is_mapped",
     "label",
+    "last_part",
     "mapping",
     "maps",
     "model_name",
@@ -117,11 +119,27 @@ DIGEST = re.compile(r"(?P<short>sha256[-:][0-9a-f]{12})[0-9a-f]*")
 """A blob's name, and enough of it to tell it from others."""
 
 
+WINDOWS = re.compile(r"(?:[A-Za-z]:|\.{1,2})?\\")
+"""How a path of Windows begins, where a name that only has a backslash in it does not."""
+
+
+def last_part(path: str) -> str:
+    """A path without its folders, of either system."""
+    return path.rsplit("\\" if WINDOWS.match(path) else "/", 1)[-1]
+
+
+def file_title(path: str) -> str:
+    """A file's name without folders and suffix; of a blob, enough of it to tell it from others."""
+    name = last_part(path).removesuffix(".gguf")
+    digest = DIGEST.fullmatch(name)
+    return digest["short"] if digest else name
+
+
 def model_name(load: Document) -> str:
     """The model's name without its folders and suffix, or what else names the load."""
     name = label(load, "model")
-    if name.startswith("/") or name.endswith(".gguf"):
-        name = name.rsplit("/", 1)[-1].removesuffix(".gguf")
+    if name.startswith("/") or name.endswith(".gguf") or WINDOWS.match(name):
+        name = last_part(name).removesuffix(".gguf")
     if digest := DIGEST.fullmatch(name):  # a name for machines: what its supervisor calls it is one for people
         called = label(load, "label").rsplit("/", 1)[-1]
         name = digest["short"] if not called or DIGEST.fullmatch(called) else called

@@ -44,6 +44,8 @@ def change(load: Load, line: Line) -> list[Item]:
         _set(load, line)
     if "use" in effects:
         line.matched = replace(line.matched, event=_use(load, line))
+    if "item" in effects:
+        _bind(load, line)
     if "part" in effects:
         moved = _part(load, line)
     if "context" in effects:
@@ -152,6 +154,16 @@ def _set(load: Load, line: Line) -> None:
             kept.append(value)
     else:
         load.variables[arguments["name"]] = [value]
+
+
+def _bind(load: Load, line: Line) -> None:
+    """Give an amount that names no device that of its writer's tag, unless a line of that writer named it another."""
+    event: Any = line.matched.event
+    tag = line.prefix.tag
+    if line.prefix.device is None or getattr(event, "device", "") is not None:
+        return
+    bound = load.process.writer_variables.setdefault((tag, "device"), line.prefix.device)
+    line.matched = replace(line.matched, event=replace(event, device=str(bound)))
 
 
 def _use(load: Load, line: Line) -> Any:

@@ -22,9 +22,9 @@ def explain_failure(
 
     The first line that can be a root cause is the cause; wrappers and consequences follow it.
     """
-    if load["ready"] or load["end_reason"] not in ENDED_BADLY:
-        return None
     load_id = load["load_id"]
+    if load["ready"] or not (load["end_reason"] in ENDED_BADLY or _last_words(connection, load)):
+        return None
     refused = _rows(connection, "SELECT * FROM start_refused WHERE load_id = ? AND believed ORDER BY ordinal", load_id)
     denied = _rows(
         connection,
@@ -46,15 +46,35 @@ def explain_failure(
         "asked_bytes": None,
         "there_mib": None,
         "there_bytes": None,
+        "there_at": None,
         "detail": [],
         "evidence": [row["line_id"] for row in (*refused, *denied, *roots)][:12],
     }
     asked, there = _amounts(connection, load_id, refused, denied)
     found.update(asked_bytes=asked, there_bytes=there)
+    found["there_at"] = None if there is None else "refusal" if refused or _told_free(denied) else "begin"
     found.update(asked_mib=_mib(asked), there_mib=_mib(there))
     found["detail"] = _detail(connection, load, refused, denied, roots)
     cited.update(found["evidence"])
     return found
+
+
+def _last_words(connection: duckdb.DuckDBPyConnection, load: Mapping[str, Any]) -> bool:
+    """Whether a load was still loading where its log ends, and a failure that can be a root is the last it says."""
+    if load["end_reason"] != "log_ends":
+        return False
+    return bool(
+        _rows(
+            connection,
+            """
+            SELECT 1 FROM failures
+            WHERE load_id = $1 AND outcome = 'log_ends' AND root_line IS NOT NULL
+                AND last_ordinal = (SELECT max(ordinal) FROM line WHERE load_id = $1)
+                AND NOT EXISTS (SELECT 1 FROM phase WHERE load_id = $1 AND phase IN ('serve', 'asleep', 'end'))
+            """,
+            load["load_id"],
+        )
+    )
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, sql: str, load_id: str) -> list[dict[str, Any]]:
@@ -95,8 +115,7 @@ def _amounts(
     if not denied:
         return None, None
     asked = max((row["size_bytes"] for row in denied if row["size_bytes"] is not None), default=None)
-    known = [row["free_bytes"] for row in denied if row["free_bytes"] is not None]
-    if known:
+    if known := _told_free(denied):
         return asked, known[0]
     names = {str(row["device"]) for row in denied if row["device"]}
     seen = _rows(
@@ -119,6 +138,11 @@ def _refused(size_bytes: int | None) -> str:
 def _is_ordinal(number: str, device: str | None) -> bool:
     """Whether a device's name ends in a number that stands for it alone."""
     return device is not None and not device.isdigit() and re.fullmatch(rf"\D*{number}", device) is not None
+
+
+def _told_free(denied: list[dict[str, Any]]) -> list[int]:
+    """What was free on the device, by the lines of the refusal."""
+    return [row["free_bytes"] for row in denied if row["free_bytes"] is not None]
 
 
 def _detail(
@@ -162,14 +186,14 @@ def _detail(
     held = _rows(
         connection,
         """
-        SELECT logged, part, kind, sum(size_bytes)::BIGINT AS size_bytes
+        SELECT device.device, part, kind, sum(size_bytes)::BIGINT AS size_bytes
         FROM item JOIN device USING (process_id, logged)
         WHERE load_id = ? AND mark = 'counted' AND place != 'host' GROUP BY ALL ORDER BY ALL
         """,
         load["load_id"],
     )
     detail.extend(
-        f"before it, {row['size_bytes'] / MIB:.2f} MiB for {row['kind']} ({row['part']}) on {row['logged']}; freed"
+        f"before it, {row['size_bytes'] / MIB:.2f} MiB for {row['kind']} ({row['part']}) on {row['device']}; freed"
         for row in held
     )
     cells = _rows(

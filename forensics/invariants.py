@@ -14,7 +14,7 @@ from typing import Any
 from .catalogue import Catalogue
 from .lives import Group, Item, Load, Mark, Owned, Process, Scope
 from .measure import Measured, card_id, telemetry_line_id
-from .places import place_of
+from .places import place_of, printers
 from .rows import MeasureRow
 from .scope import Ownership
 from .telemetry import Card, Holder, Join, Telemetry, load_window
@@ -217,7 +217,7 @@ def measurement_breaks(
             yield f"{device.device} is of no process of the case"
             continue
         of_process = [
-            place_of(device.logged, catalogue.program(one.engine), one)
+            place_of(device.logged, printers(device.logged, one, catalogue), one)
             for one in loads
             if one.process.process_id == device.process_id
         ]

@@ -87,7 +87,7 @@ class Lifecycle:
         """A new start in a stream whose processes share it: the pids of the last one may recur."""
         for tag in [tag for tag, one in group.members.items() if one.load is not None and not one.load.open]:
             del group.members[tag]
-        starts = [one for one in group.processes if one.program == line.pattern.program and not one.gone]
+        starts = [one for one in group.processes if one.program == line.pattern.family and not one.gone]
         for one in starts[:-1]:
             one.gone = one.load is not None and not one.load.open
         return self.writers.new_process(group, line)
@@ -201,8 +201,9 @@ class Lifecycle:
             return owner
         if process is None and self.writers.collective(line):
             process = self.writers.new_process(group, line)
-        if process is None or process.parent is not None:
-            parent = process.parent if process is not None else self._relaying(group)
+        of_child = process is not None and self._of_a_child(line, process)
+        if process is None or process.parent is not None or of_child:
+            parent = self._relaying(group) if process is None else process if of_child else process.parent
             if parent is None:
                 return owner
             process = self.writers.new_process(group, line, parent=parent)
@@ -220,6 +221,9 @@ class Lifecycle:
         key = key_of(line)
         if key in group.shared or (*key, line.prefix.tag) in group.restarted:
             return False
+        if process is not None and self._of_a_child(line, process):
+            # What its children print of themselves stands in a supervisor's own form: one of them loads at a time.
+            return line.pattern.possible_in <= {"fit", "allocate"} and not any(one.loads for one in group.processes)
         if process is not None and (process.routes or process.loads):
             return False
         if process is None and self.writers.collective(line):
@@ -232,6 +236,11 @@ class Lifecycle:
             # Children that serve may be several, and a log without prefixes may be a relay's; one loads at a time.
             return line.pattern.possible_in <= {"fit", "allocate"} and not any(one.loads for one in group.processes)
         return line.stream.trusted or not any(one.loads for one in group.processes)
+
+    def _of_a_child(self, line: Line, process: Process) -> bool:
+        """Whether a line of a supervisor's form is what one of its children prints."""
+        supervises = self.writers.programs[line.pattern.program].grammar.supervises
+        return supervises and line.pattern.role == "child" and process.parent is None and process.tag is None
 
     def _another(self, load: Load, line: Line, again_s: float | None) -> bool:
         """Whether a line that is all that is known of a load, printed again, tells of another load.

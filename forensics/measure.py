@@ -10,7 +10,7 @@ from typing import Any
 from .catalogue import Catalogue
 from .events import PoolSized
 from .lives import Group, Load, Process, content_id
-from .places import Joined, Place, card_of, place_of
+from .places import Joined, Place, card_of, place_of, printers
 from .regexes import found_in
 from .rows import CardRow, DeviceRow, LibraryRow, MeasureRow, ProfilePeakRow, RuntimeRow
 from .scan import Line
@@ -205,8 +205,7 @@ def measure(
     )
     seen: set[tuple[str, str, str]] = set()
     for load in loads:
-        program = catalogue.program(load.engine)
-        places = [place_of(name, program, load) for name in _names(load)]
+        places = [place_of(name, printers(name, load, catalogue), load) for name in _names(load)]
         on_cards = sorted({device for place in places if place.where == "card" for device in place.devices})
         join = joins.get(id(load.process))
         cards: dict[str, Joined] = {

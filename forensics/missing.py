@@ -105,7 +105,7 @@ def _rest(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]) -> l
 
 
 class _Printed:
-    """Which loads printed events of a type: asked once for all of them."""
+    """Which loads printed events of a type, or their process before any load: asked once for all of them."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
@@ -113,7 +113,14 @@ class _Printed:
 
     def by(self, load_id: str, event: str) -> bool:
         if event not in self._loads:
-            rows = self._connection.execute(f'SELECT DISTINCT load_id FROM "{_table(event)}"').fetchall()
+            rows = self._connection.execute(
+                f"""
+                SELECT DISTINCT load.load_id
+                FROM load JOIN "{_table(event)}" AS event
+                    ON event.load_id = load.load_id
+                    OR (event.load_id IS NULL AND event.process_id = load.process_id AND event.believed)
+                """
+            ).fetchall()
             self._loads[event] = {row[0] for row in rows}
         return load_id in self._loads[event]
 
@@ -127,7 +134,8 @@ def _verbosity(
             {
                 "what": "the beginning of this load",
                 "because": "the log begins in the middle of it",
-                "remedy": "Give the server's log or journal from its start on.",
+                # of one that failed, its failure is what to begin with
+                "remedy": "" if answer["failure"] else "Give the server's log or journal from its start on.",
                 "load_id": answer["load_id"],
             }
         ]

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .catalogue import Program
+from .catalogue import Catalogue, Program
 from .lives import Load, Process
 from .regexes import found_in
 from .telemetry import Card, Holder, Join, Telemetry, same_bus
 
-__all__ = ["FILED", "Place", "card_of", "place_of"]
+__all__ = ["FILED", "Place", "card_of", "place_of", "printers"]
 
 
 class Place(NamedTuple):
@@ -32,12 +32,18 @@ class Joined(NamedTuple):
     scope: str
 
 
-def place_of(logged: str, program: Program, load: Load) -> Place:
-    """What a device name stands for, by the catalogue of the program that printed it.
+def place_of(logged: str, programs: Sequence[Program], load: Load) -> Place:
+    """What a device name stands for, by the first catalogue that knows it.
 
-    A name that the catalogue does not know is `shared`: shown, on no card.
+    Args:
+        logged: The name.
+        programs: The program of the load, and those whose lines print the name: a supervisor relays them.
+        load: Says which cards a name stands for, where that is several.
+
+    Returns:
+        Where it is. A name that no catalogue knows is `shared`: shown, on no card.
     """
-    for entry in program.devices:
+    for entry in (entry for program in programs for entry in program.devices):
         if not found_in(entry["regex"], logged):
             continue
         name = entry.get("name", "{}").format(logged)
@@ -48,6 +54,12 @@ def place_of(logged: str, program: Program, load: Load) -> Place:
             return Place(logged, (name,), "shared", False)
         return Place(logged, (name,), entry["where"], False)
     return Place(logged, (logged or "unnamed device",), "shared", False)
+
+
+def printers(logged: str, load: Load, catalogue: Catalogue) -> list[Program]:
+    """The program of a load, and those whose lines name one of its devices."""
+    names = (load.engine, *(item.line.pattern.program for item in load.items if item.device == logged))
+    return [catalogue.program(name) for name in dict.fromkeys(names)]
 
 
 def _ordinal(device: str) -> int | None:

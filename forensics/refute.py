@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .answer import Ask
+from .document import last_part
 from .explain import iso
 from .window import Window
 
@@ -109,7 +110,7 @@ def every_load(ask: Ask) -> dict[str, dict[str, Any]]:
 def _name(load: Mapping[str, Any]) -> str:
     label = None if load["label"] and DIGEST.search(load["label"]) else load["label"]
     text = str(label or load["called"] or load["model"] or load["label"] or load["unit"] or "unknown model")
-    return DIGEST.sub(r"\1…", text.rsplit("/", 1)[-1])
+    return DIGEST.sub(r"\1…", last_part(text))
 
 
 def loads_in(ask: Ask, loads: Mapping[str, dict[str, Any]], window: Window | None) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from forensics.amounts import clock, gib, mib, moment
 from forensics.answer import Answer
 from forensics.bars import Fill, fill_of
 from forensics.card_view import KINDS, Card, Row, card_of
-from forensics.document import Document, choose_load, label, mapping, maps, model_name, size, texts
+from forensics.document import Document, choose_load, label, last_part, mapping, maps, model_name, size, texts
 from forensics.errors import UsageError
 from forensics.over_time import NOTHING, Accepted, Life, Memory, OverTime
 from forensics.safe import for_html
@@ -391,7 +391,7 @@ def _by_model(series: OverTime) -> dict[str, list[Life]]:
 
 
 def _short(model: str) -> str:
-    return model.rstrip("/").rsplit("/", 1)[-1].removesuffix(".gguf")
+    return last_part(model.rstrip("/")).removesuffix(".gguf")
 
 
 def _accepted(

@@ -91,9 +91,9 @@ def verdict(document: Document, load: Document | None) -> str:
     if not cards:
         return _off_card(name, maps(load, "devices"))
     measured = [each for each in cards if each.measured is not None]
-    unmeasured = [each for each in cards if each.measured is None and each.named]
+    unmeasured = [each for each in cards if each.measured is None and each.named > each.runtime]
     if not measured:
-        named = listed([f"{gib(each.named)} on {each.name}" for each in unmeasured])
+        named = listed([f"{gib(each.named - each.runtime)} on {each.name}" for each in unmeasured])
         return (
             f"The log names {named} for {name}; no card measurement to check against."
             if unmeasured
@@ -101,7 +101,7 @@ def verdict(document: Document, load: Document | None) -> str:
         )
     sentences = [_measured(name, "held" if label(load, "ended_at") else "holds", measured)]
     if unmeasured:
-        named = listed([f"{gib(each.named)} on {each.name}" for each in unmeasured])
+        named = listed([f"{gib(each.named - each.runtime)} on {each.name}" for each in unmeasured])
         sentences.append(f"The log also names {named}, with no measurement to check against.")
     if whole := [each.name for each in measured if each.whole_card]:
         sentences.append(f"{listed(whole)}: the whole card's use, with no baseline, so others' memory may be in it.")
@@ -116,7 +116,8 @@ def next_step(document: Document, load: Document | None) -> str:
     if load is None:
         return "Give the log of the server from its start, or the journal of its unit."
     if failed(load):
-        if size(mapping(load, "failure"), "asked") is None:
+        asked, there = size(mapping(load, "failure"), "asked"), size(mapping(load, "failure"), "there")
+        if asked is None or (there is not None and asked <= there):
             return "Change what the failure names, and start it again; --evidence prints its lines."
         return "Ask for less than was there (shorter context, fewer slots, smaller cache type), or free the card first."
     holdings = [holding(device) for device in maps(load, "devices")]
@@ -194,11 +195,14 @@ def _cannot_attribute(document: Document, load: Document, cards: list[Holding]) 
 
 def _off_card(name: str, devices: list[Document]) -> str:
     """A load that has no card is a complete answer."""
-    held = sum(holding(device).named for device in devices if not is_mapped(device))
+    remote = sum(holding(device).named for device in devices if label(device, "where") == "remote")
     mapped = sum(holding(device).named for device in devices if is_mapped(device))
-    if {label(device, "where") for device in devices} == {"remote"}:
-        return f"{name} is on other hosts: the log names {gib(held)} there and nothing on a card of this one."
+    held = sum(holding(device).named for device in devices) - remote - mapped
     file = f", besides {gib(mapped)} mapped from its file" if mapped else ""
+    if remote and not held:
+        return f"{name} is on other hosts: the log names {gib(remote)} there and nothing on a card of this one{file}."
+    if remote:
+        return f"{name} is on other hosts: the log names {gib(remote)} there, and {gib(held)} of this one{file}."
     return f"{name} is on no card: the log names {gib(held)} of host memory{file}."
 
 

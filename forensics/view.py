@@ -205,10 +205,11 @@ def _failure(load: Document, aliases: Aliases) -> tuple[Entry, ...]:
     """What was asked, what was there, how it ended."""
     failure = mapping(load, "failure")
     asked, there = size(failure, "asked"), size(failure, "there")
+    at_first = " when the load began" if label(failure, "there_at") == "begin" else ""
     evidence = aliases.of(texts(failure, "evidence"))
     entries = [
         Entry("asked", f"{mib(asked)} MiB" if asked is not None else ""),
-        Entry("there", f"{mib(there, 0)} MiB" if there is not None else ""),
+        Entry("there", f"{mib(there, 0)} MiB{at_first}" if there is not None else ""),
     ]
     if asked is not None and there is not None and asked > there:
         entries.append(Entry("short by", f"{mib(asked - there)} MiB"))

@@ -354,6 +354,10 @@ class Writers:
             return line.pattern.name in process.said
         if process.load.announced_by_parent and process.first is process.last:
             return False  # the child that its supervisor has just spawned says its first words
+        load, name = process.load, line.pattern.name
+        loading = load.open and load.ready is None and not load.items
+        if loading and line.pattern.possible_in & load.may_be and process.said and name not in process.said:
+            return False  # backends that are set up by the load that first needs them
         # A life does not begin in the middle of its own clock: such a line is suspected.
         return clock is None or process.last_clock is None or clock < process.last_clock
 
@@ -436,7 +440,7 @@ class Writers:
         """Another process, whose first line this is."""
         process = Process(
             group=group,
-            program=line.pattern.program,
+            program=line.pattern.family,
             first=line,
             number=len(group.processes),
             pid=line.stream.pid if line.stream.trusted and tag is None and parent is None else None,

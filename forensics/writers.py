@@ -45,7 +45,7 @@ AGAIN_US = 10_000_000
 
 def key_of(line: Line) -> Key:
     """What tells writers of one start apart when their lines have no tag: the program, and a trusted process id."""
-    return line.pattern.program, line.stream.pid if line.stream.trusted else None
+    return line.pattern.family, line.stream.pid if line.stream.trusted else None
 
 
 def writers_of(group: Group, key: Key) -> Iterator[Process]:

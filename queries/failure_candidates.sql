@@ -38,6 +38,10 @@ WITH known (
         '(?i)not supported|unsupported|no kernel image|cannot run the operation', NULL, NULL, NULL, NULL, NULL, NULL,
         'the build cannot run this model, format or card', 'another build or another format of the same model',
         'the line itself'),
+    ('buffer_limit', 'buffer_limit', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'one buffer is larger than the driver allows for any, however much memory is free',
+        'a smaller batch (-ub) or context; the limit is in vulkaninfo (maxBufferSize, maxMemoryAllocationSize)',
+        'the line itself'),
     ('cliff_1', 'out_of_memory', NULL, NULL, 38, 140, 25000, NULL, NULL,
         'a long prompt with tools: the scratch of attention or of the feed-forward layer did not fit',
         'the stack: softmax scratch (50 MiB) or feed-forward (138 MiB)', 'club-3090, 2026: its own configurations'),
@@ -62,6 +66,13 @@ tokens AS (
 speculating AS (
     SELECT DISTINCT load_id FROM speculation_configured WHERE believed AND load_id IS NOT NULL AND method IS NOT NULL
 ),
+limits AS (
+    SELECT DISTINCT failures.load_id, failures.failure
+    FROM failures
+    JOIN failure_lines ON failure_lines.load_id = failures.load_id
+        AND failure_lines.ordinal BETWEEN failures.first_ordinal AND failures.last_ordinal
+    WHERE failure_lines.error_class = 'buffer_limit'
+),
 hosts AS (
     SELECT load_id, failure, what, string_agg(line_id, ' ' ORDER BY ordinal) AS lines
     FROM crash_host
@@ -77,7 +88,11 @@ SELECT
     known.source,
     hosts.lines
 FROM failures
-JOIN known ON regexp_full_match(failures.error_class, known.error_class)
+LEFT JOIN limits ON limits.load_id = failures.load_id AND limits.failure = failures.failure
+-- the allocator calls what its driver allows for no buffer out of memory, before it says so
+JOIN known ON regexp_full_match(
+    CASE WHEN limits.load_id IS NULL THEN failures.error_class ELSE 'buffer_limit' END, known.error_class
+)
 LEFT JOIN tokens ON tokens.load_id = failures.load_id AND tokens.failure = failures.failure
 LEFT JOIN hosts ON hosts.load_id = failures.load_id AND hosts.failure = failures.failure AND hosts.what = known.host
 WHERE (known.message IS NULL OR regexp_matches(coalesce(failures.message, ''), known.message))

@@ -14,7 +14,7 @@ from forensics.catalogue import load_catalogue
 from forensics.opened import ready
 from forensics.question import load_questions
 
-__all__ = ["BEGIN", "cards_csv", "holders_csv", "journal", "opened", "rows"]
+__all__ = ["BEGIN", "cards_csv", "exited_of", "holders_csv", "journal", "manager_of", "opened", "rows"]
 
 BEGIN = datetime(2026, 9, 18, 8, 0, tzinfo=UTC)
 CARDS = ("GPU-00000000-0000-4000-8000-00000000000a", "GPU-00000000-0000-4000-8000-00000000000b")
@@ -38,6 +38,24 @@ def journal(pid: int, seconds: float, *lines: str, unit: str = "llm.service", **
         }
         entries.append(json.dumps({**entry, **fields}) + "\n")
     return "".join(entries)
+
+
+def manager_of(pid: int, seconds: float, message: str, **fields: str) -> str:
+    """A line of the service manager about the invocation of a process."""
+    own = {"_PID": "1", "_TRANSPORT": "journal", "UNIT": "llm.service", "INVOCATION_ID": f"{pid:032x}"}
+    return journal(
+        1, seconds, message, unit="init.scope", _COMM="systemd", SYSLOG_IDENTIFIER="systemd", **own, **fields
+    )
+
+
+def exited_of(pid: int, seconds: float, code: str, status: str) -> str:
+    return manager_of(
+        pid,
+        seconds,
+        f"llm.service: Main process exited, code={code}, status={status}",
+        EXIT_CODE=code,
+        EXIT_STATUS=status.partition("/")[0],
+    )
 
 
 def holders_csv(*samples: tuple[float, int, int, int], name: str = "/usr/local/bin/llama-server") -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from opened import exited_of as exited
 from opened import journal, opened
+from opened import manager_of as manager
 
 from forensics.answer import Answer, Ask
 from forensics.ask_crashes import crashes
@@ -41,26 +43,8 @@ def load(pid: int, seconds: float, model: str, served: tuple[int, ...] = (), fai
     return journal(pid, seconds, "\n".join(line.strip() for line in lines).replace("\n\n", "\n"))
 
 
-def manager(pid: int, seconds: float, message: str, **fields: str) -> str:
-    """A line of the service manager about the invocation of a process."""
-    own = {"_PID": "1", "_TRANSPORT": "journal", "UNIT": "llm.service", "INVOCATION_ID": f"{pid:032x}"}
-    return journal(
-        1, seconds, message, unit="init.scope", _COMM="systemd", SYSLOG_IDENTIFIER="systemd", **own, **fields
-    )
-
-
 def kernel(seconds: float, message: str) -> str:
     return journal(0, seconds, message, _TRANSPORT="kernel", SYSLOG_IDENTIFIER="kernel")
-
-
-def exited(pid: int, seconds: float, code: str, status: str) -> str:
-    return manager(
-        pid,
-        seconds,
-        f"llm.service: Main process exited, code={code}, status={status}",
-        EXIT_CODE=code,
-        EXIT_STATUS=status.partition("/")[0],
-    )
 
 
 def ask(folder: Path, *parts: str) -> Answer:

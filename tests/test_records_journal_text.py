@@ -6,6 +6,7 @@ import io
 import sys
 import tarfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -291,3 +292,63 @@ def test_lines_of_which_few_look_like_the_kernels_are_a_plain_log(tmp_path: Path
     records, _, source = read(tmp_path, content)
     assert source.format == "text"
     assert [record.message for record in records] == content.splitlines()
+
+
+def _short(month: str, year: int, number: int) -> bytes:
+    return f"{month} 23 09:19:30 gpu01 serve[4712]: time={year}-{number:02d}-23T09:19:30.1+02:00 msg=x\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("month", "number"),
+    [
+        ("Mär", 3),
+        ("Okt", 10),
+        ("avril", 4),
+        ("févr.", 2),
+        ("mar", 3),
+        ("ott", 10),
+        ("Haz", 6),
+        ("Ağu", 8),
+        (" 6月", 6),
+        ("12월", 12),
+        ("мая", 5),
+        ("kesä", 6),
+    ],
+)
+def test_a_month_is_read_in_the_language_of_who_read_the_journal(tmp_path: Path, month: str, number: int) -> None:
+    line = f"{month} 23 09:19:30 gpu01 llm-server[4712]: one\n".encode()
+    records, _, source = read(tmp_path, line + _short(month, 2025, number))
+    midday = int(datetime(2025, number, 23, 7, 19, 30, tzinfo=UTC).timestamp()) * 1_000_000
+    assert [(record.message[:3], record.time, record.stream.pid) for record in records] == [
+        (b"one", midday, 4712),
+        (b"tim", midday, 4712),
+    ]
+    assert source.format == "journal-short"
+
+
+@pytest.mark.parametrize(
+    ("lines", "months"),
+    [
+        ([_short("lis", 2025, 11)], [11]),
+        ([_short("lis", 2025, 10)], [10]),
+        ([b"lip 23 09:19:30 gpu01 s[1]: x\n", _short("sie", 2025, 8)], [7, 8]),
+        ([b"lip 23 09:19:30 gpu01 s[1]: x\n", _short("kol", 2025, 8)], [6, 8]),
+        ([b"lis 23 09:19:30 gpu01 s[1]: x\n"], [None]),
+    ],
+    ids=["polish, by its time", "croatian, by its time", "polish, by its names", "croatian, by its names", "open"],
+)
+def test_a_month_with_two_meanings_is_settled_by_the_file_or_stays_open(
+    tmp_path: Path, lines: list[bytes], months: list[int | None]
+) -> None:
+    records, _, source = read(tmp_path, b"".join(lines))
+    times = [None if one.time == NO_TIME else datetime.fromtimestamp(one.time / 1e6, tz=UTC).month for one in records]
+    assert times == months
+    assert [problem.what for problem in source.problems if problem.severity == "loss"] == (
+        [] if None not in months else ["lines whose time cannot be read"]
+    )
+
+
+def test_a_weekday_is_read_in_any_language(tmp_path: Path) -> None:
+    for day in ("mer.", "ven", "金", "周五", "cum"):
+        records, _, _ = read(tmp_path, f"{day} 2026-09-18 07:19:30 UTC gpu01 llm-server[4712]: x\n".encode())
+        assert records == [Record(b"x", records[0].offset, 1, T, SERVER)]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from forensics.records.block import NO_TIME, Block, Source, Stream
 from forensics.records.journal_clock import Clock
 from forensics.records.lines import lines
+from forensics.records.months import DAY, MONTH
 from forensics.records.options import Options
 from forensics.records.rows import Joined, Rows
 from forensics.records.times import ISO
@@ -21,27 +22,31 @@ from forensics.records.times import ISO
 __all__ = ["BLOB", "MARKER", "read_journal_text", "style_of"]
 
 _WHO = (
-    rb" (?:(?P<host>[^\s\[\]]*[^\s\[\]:]) )?"  # absent with --no-hostname
+    rb" {1,2}(?:(?P<host>[^\s\[\]]*[^\s\[\]:]) )?"  # absent with --no-hostname, blank where somebody took it out
     rb"(?P<identifier>[^\s\[][^\[]{0,63}?)(?:\[(?P<pid>\d{1,10})\])?:(?: |$)"  # the kernel has no pid
 )
 _NOBODY = rb"(?P<host>(?!))?(?P<identifier>(?!))?(?P<pid>(?!))?"
 _STYLES = {
     # systemd 252, `-o`: short and short-precise (and classic syslog), short-iso*, short-full and with-unit, short-unix,
-    # short-monotonic and short-delta
+    # short-monotonic and short-delta; months and weekdays in the language of who read the journal
     "journal-short": re.compile(
-        rb"(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))?" + _WHO
+        MONTH + rb" +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))?" + _WHO
     ),
     "journal-short-iso": re.compile(ISO + _WHO),
     "journal-short-full": re.compile(
-        rb"[A-Z][a-z]{2} (?P<second>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))? (?P<zone>\S+)" + _WHO
+        DAY + rb" (?P<second>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))? (?P<zone>\S+)" + _WHO
     ),
     "journal-short-unix": re.compile(rb"(?P<second>\d{9,11})\.(?P<fraction>\d{6})" + _WHO),
     "journal-short-monotonic": re.compile(rb"\[ *\d+\.\d{6}(?: [^\]]*)?\]" + _WHO),
     # util-linux, dmesg: since boot, or with -T as time of day, and the kernel is the only writer
     "dmesg": re.compile(rb"\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])?(?: |$)" + _NOBODY),
     "dmesg-time": re.compile(
-        rb"\[[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d) (?P<year>\d{4})\]"
-        rb"(?: |$)" + _NOBODY
+        rb"\["
+        + DAY
+        + rb" "
+        + MONTH
+        + rb" +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d) (?P<year>\d{4})\](?: |$)"
+        + _NOBODY
     ),
 }
 MARKER = re.compile(

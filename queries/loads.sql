@@ -19,7 +19,7 @@
 -- end_reason  VARCHAR  How it ended; log_ends if the log does not say.
 -- loading_s   DOUBLE   Seconds from begin to ready; by its writer's own clock where the log has no wall time.
 -- layers      VARCHAR  Layers offloaded of all, as last printed: a corroboration, no identity.
--- parts       VARCHAR  Models that its amounts are of, the first first: target, draft, mtp, vision; separated by blanks.
+-- parts       VARCHAR  Models that its amounts are of, and others that a line says it loads, in order: target, draft, mtp, vision.
 -- lines       BIGINT   Lines that belong to it.
 WITH layers AS (
     SELECT load_id, arg_max(offloaded || '/' || total, ordinal) AS layers
@@ -35,7 +35,16 @@ names AS (
 ),
 parts AS (
     SELECT load_id, string_agg(part, ' ' ORDER BY first) AS parts
-    FROM (SELECT load_id, part, min(ordinal) AS first FROM ledger_lines WHERE mark = 'counted' GROUP BY load_id, part)
+    FROM (
+        SELECT load_id, part, min(ordinal) AS first
+        FROM (
+            SELECT load_id, part, ordinal FROM ledger_lines WHERE mark = 'counted'
+            UNION ALL
+            SELECT load_id, part, ordinal FROM model_identified WHERE believed AND part <> 'target'
+        )
+        GROUP BY load_id, part
+    )
+    WHERE load_id IS NOT NULL
     GROUP BY load_id
 ),
 lines AS (

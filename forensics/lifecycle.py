@@ -170,6 +170,8 @@ class Lifecycle:
                 load.contexts, load.context, load.outer, load.part = [], None, [], Part.TARGET
                 load.unsure.clear()
                 load.enter("allocate", line)
+                load.may_be.add("begin")  # another process says its first words, and begins to load
+                load.process.said.clear()
             load.spawned, load.mute = True, False
             load.label = load.label or (None if label is None else str(label))
             load.process.label = None if key is None else str(key)

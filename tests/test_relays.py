@@ -147,3 +147,23 @@ def test_first_words_of_one_of_two_children_that_were_started_are_of_either(tmp_
     found = case(tmp_path, server="\n".join([PROXY, COMMAND.format("a"), COMMAND.format("b"), words]) + "\n")
     last = "SELECT scope, rule, len(string_split(candidates, ' ')) FROM line ORDER BY ordinal DESC LIMIT 1"
     assert rows(found, last) == [("ambiguous", "several children are announced, and none is named", 2)]
+
+
+STAMP = "time=2026-09-18T08:00:00.000Z"
+ANNOUNCED = f'{STAMP} level=INFO source=server.go:241 msg="using llama-server for model" model=/m/blobs/sha256-a1a1\n'
+TRIED = (
+    f'{STAMP} level=INFO source=llama_server.go:611 msg="starting llama-server" '
+    'cmd="/usr/lib/ollama/llama-server --model /m/blobs/sha256-a1a1 --port 42781"\n'
+    "srv    load_model: loading model '/m/blobs/sha256-a1a1'\n"
+    "load_tensors:        CUDA0 model buffer size =  4914.18 MiB\n"
+)
+AGAIN = (
+    f'{STAMP} level=WARN source=llama_server.go:812 msg="llama-server startup failed with projector GPU offload; '
+    'retrying with projector CPU offload" model=/m/blobs/sha256-a1a1 error="exit status 1"\n'
+)
+
+
+def test_a_second_start_for_its_projector_is_the_same_load_and_counts_its_buffers_once(tmp_path: Path) -> None:
+    found = case(tmp_path, server=ANNOUNCED + TRIED + AGAIN + TRIED + "srv  llama_server: model loaded\n")
+    assert lives(found) == [(1, "sha256-a1a1", True, "log_ends")]
+    assert items(found) == [(1, "CUDA0", "target", "weights", 4914.18)]

@@ -31,8 +31,9 @@ class Lifecycle:
         process = owner.process
         if process is None and self.writers.by_child(group, line) and not owner.candidates:
             parents = [one for one in group.parents.values() if one.pid == key_of(line)[1]]
+            parent = parents[-1] if parents else self._relaying(group, key_of(line)[1])
             process = self.writers.new_process(
-                group, line, parent=parents[-1] if parents else self.writers.new_process(group, line)
+                group, line, parent=self.writers.new_process(group, line) if parent is None else parent
             )
             return Owner(
                 process,
@@ -202,7 +203,7 @@ class Lifecycle:
         if process is None and self.writers.collective(line):
             process = self.writers.new_process(group, line)
         if process is None or process.parent is not None:
-            parent = process.parent if process is not None else self._relaying(group)
+            parent = process.parent if process is not None else self._relaying(group, key_of(line)[1])
             if parent is None:
                 return owner
             process = self.writers.new_process(group, line, parent=parent)
@@ -247,11 +248,12 @@ class Lifecycle:
         begun, now = load.begun.time_us, line.time_us
         return again_s == 0 or (begun is not None and now is not None and now - begun > again_s * 1_000_000)
 
-    def _relaying(self, group: Group) -> Process | None:
-        """The process that relays its children's lines through this group's stream; it may not have spoken yet."""
+    def _relaying(self, group: Group, pid: int | None) -> Process | None:
+        """The process that relays its children's lines through a stream of this group; it may not have spoken yet."""
         for line in group.lines:
             grammar = self.writers.programs[line.pattern.program].grammar
-            if grammar.supervises and line.carried_by is None and not line.stream.manager and not line.stream.kernel:
+            spoken = line.carried_by is None and not line.stream.manager and not line.stream.kernel
+            if grammar.supervises and spoken and key_of(line)[1] == pid:
                 return self.writers.supervisor(group, line)
         return None
 

@@ -264,8 +264,8 @@ class Lifecycle:
         process.group.changes += 1
         return load
 
-    def parent_ready(self, group: Group, line: Line) -> None:
-        """A supervisor says that its loading child serves."""
+    def parent_ready(self, group: Group, line: Line) -> list[Load]:
+        """A supervisor says that its loading child serves: which it names, if it names one."""
         arguments = line.pattern.effects["parent_ready"]
         said = captured(line)
         named = said.get(arguments.get("label") or arguments.get("key") or "")
@@ -279,6 +279,8 @@ class Lifecycle:
             waiting[0].confirmed = True
             if waiting[0].phase != "end":
                 waiting[0].enter("serve", line)
+            return waiting if named is not None else []
+        return []
 
     def live_count(self, group: Group, line: Line) -> None:
         """A supervisor says how many of its children live: those that cannot be among them have ended."""
@@ -294,15 +296,15 @@ class Lifecycle:
             for load in alive[:-1]:
                 close(load, line, "evicted")
 
-    def end_effect(self, group: Group, line: Line, owner: Owner) -> None:
-        """A line ends the load of its writer, or those that it names."""
+    def end_effect(self, group: Group, line: Line, owner: Owner) -> list[Load]:
+        """A line ends the load of its writer, or those that it names, which it returns."""
         arguments = line.pattern.effects["end"]
         said = captured(line)
         reason = _reason(arguments, said)
         by = arguments.get("by", "self")
         loads: list[Load] = []
         if key_of(line) in group.shared and line.pattern.role == "parent" and by not in {"label", "key"}:
-            return
+            return []
         if by == "self" and owner.load is not None:
             loads = [owner.load]
         elif by in {"label", "key"}:
@@ -328,6 +330,7 @@ class Lifecycle:
             loads = [one.load for one in group.processes if one.load and one.load.open]
         for load in loads:
             finish(load, line, reason, begins=bool(arguments.get("begins")))
+        return loads if by in {"label", "key", "pid"} else []
 
     def manager(self, group: Group, line: Line) -> Owner:
         """A service manager's or kernel's line: it ends what it names."""

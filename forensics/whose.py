@@ -102,6 +102,9 @@ class Writers:
             meant = self._meant(group, line) if grammar.supervises else None
             if meant is not None:
                 return Owner(meant.process, meant, Scope.INFERRED, "the child that its supervisor means")
+            named = self._named(group, line)
+            if named is not None:
+                return Owner(named.process, named, Scope.EXACT, "the child that its supervisor names")
             return self._inside(process, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, "supervisor")
         return self._untagged(group, line)
 
@@ -118,6 +121,14 @@ class Writers:
             alive = [load for load in alive if load.phase in pattern.possible_in]
         elif pattern.effects.get("end", {}).get("by") != "self":
             return None
+        return alive[0] if len(alive) == 1 else None
+
+    def _named(self, group: Group, line: Line) -> Load | None:
+        """The child that a line of its supervisor names and only reports about."""
+        model = getattr(line.matched.event, "model", None)
+        if model is None or line.pattern.effects:
+            return None
+        alive = [load for load in self.children(group, line) if model in {load.label, load.model}]
         return alive[0] if len(alive) == 1 else None
 
     def _untagged(self, group: Group, line: Line) -> Owner:

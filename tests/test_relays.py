@@ -167,3 +167,30 @@ def test_a_second_start_for_its_projector_is_the_same_load_and_counts_its_buffer
     found = case(tmp_path, server=ANNOUNCED + TRIED + AGAIN + TRIED + "srv  llama_server: model loaded\n")
     assert lives(found) == [(1, "sha256-a1a1", True, "log_ends")]
     assert items(found) == [(1, "CUDA0", "target", "weights", 4914.18)]
+
+
+WAITS = (
+    f'{STAMP} level=DEBUG source=sched.go:334 msg="runner with non-zero duration has gone idle, adding timer" '
+    "modelPath=/m/blobs/sha256-{} duration=10m0s\n"
+)
+STARTED = f'{STAMP} level=INFO source=llama_server.go:1274 msg="llama-server started in 5.42 seconds"\n'
+OTHER = (ANNOUNCED + TRIED).replace("a1a1", "b2b2").replace("42781", "42782")
+SERVES = "srv  llama_server: model loaded\n"
+
+
+@pytest.mark.parametrize(("named", "of"), [("a1a1", 1), ("b2b2", 2), ("c3c3", None)])
+def test_what_a_supervisor_says_of_a_child_that_it_names_is_of_that_child(
+    tmp_path: Path, named: str, of: int | None
+) -> None:
+    found = case(tmp_path, server=ANNOUNCED + TRIED + SERVES + OTHER + SERVES + WAITS.format(named))
+    assert rows(found, "SELECT number FROM scheduler_decided LEFT JOIN load USING (load_id)") == [(of,)]
+
+
+def test_a_child_whose_announcement_is_not_in_the_log_is_ready_when_its_supervisor_says_so(tmp_path: Path) -> None:
+    raw = TRIED.split("\n", 1)[1]
+    found = case(tmp_path, server=raw + SERVES + STARTED + raw.replace("a1a1", "b2b2"))
+    assert lives(found) == [(1, "sha256-a1a1", True, "log_ends"), (2, "sha256-b2b2", False, "log_ends")]
+    assert rows(found, "SELECT number, seconds_s FROM load_ready JOIN load USING (load_id) ORDER BY ordinal") == [
+        (1, None),
+        (1, 5.42),
+    ]

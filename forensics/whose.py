@@ -211,11 +211,17 @@ class Writers:
 
     def unnamed(self, group: Group, line: Line) -> bool:
         """Whether a line could be of any of a supervisor's children, or of a log without prefixes that mixes some."""
-        pid, name = key_of(line)[1], line.stream.identifier
-        if pid in group.supervised or (not line.stream.trusted and name is None and form_of(line) == "bare"):
+        pid, stream = key_of(line)[1], line.stream
+        named = stream.identifier is not None or stream.container is not None
+        if pid in group.supervised or (not stream.trusted and not named and form_of(line) == "bare"):
             return True
-        relays = (one for one in self.programs.values() if one.grammar.supervises)
-        return name is not None and any(known.search(name) for one in relays for known in one.process_names)
+        # A container is called as its owner likes, and mostly after what runs in it.
+        inside = (stream.container or "").lower()
+        relays = [one for one in self.programs.values() if one.grammar.supervises]
+        return any(one.name in inside for one in relays) or (
+            stream.identifier is not None
+            and any(known.search(stream.identifier) for one in relays for known in one.process_names)
+        )
 
     def _forms(self, parent: Process) -> str | None:
         """The form of the lines of a supervisor's children, if it is known."""

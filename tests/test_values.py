@@ -684,14 +684,14 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "llamacpp-compose-repeated-oom": (
-        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [(1, "llama.cpp", True, True, "log_ends", None)],  # it serves: its container says that it is no supervisor's
         [],
         [
             (1, "target", "allocation_failed", 8),
             (1, "target", "failure_reported", 4),
-            (None, None, "load_ready", 1),
-            (None, None, "request_moved", 5),
-            (None, None, "request_served", 1),
+            (1, "target", "load_ready", 1),
+            (1, "target", "request_moved", 5),
+            (1, "target", "request_served", 1),
         ],
     ),
     "llamacpp-draft-starts-with-1840-free": (

@@ -206,7 +206,14 @@ class _Machine:
         for process in group.processes:
             for load in process.loads:
                 if load.open and load.end_reason is None:
+                    if load.implied and load.ready is None and load.phase != "end":
+                        load.ready = self._last_word(load)
                     load.end_reason = load.closing_reason or "log_ends"
+
+    def _last_word(self, load: Load) -> Line | None:
+        """The line that an excerpt ends its load with, if it is one that a load prints when it is complete."""
+        last = next((one.line for one in reversed(self.ownership.lines) if one.load is load), None)
+        return last if last is not None and last.pattern.event is LoadReady else None
 
     def _only_reports(self, pattern: Pattern) -> bool:
         if pattern not in self._plain:

@@ -674,6 +674,15 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [],
         [(1, "target", "breakdown_reported", 4)],
     ),
+    "llamacpp-oom-line-but-server-lives": (
+        [(1, "llama.cpp", True, True, "log_ends", None)],  # the excerpt ends with its slots, which it has when it is complete
+        [],
+        [
+            (1, "target", "allocation_failed", 2),
+            (1, "target", "failure_reported", 2),
+            (1, "target", "load_ready", 1),
+        ],
+    ),
     "llamacpp-rocm-oom-says-cuda": (
         [(1, "llama.cpp", True, False, "failed", None)],
         [],

@@ -33,6 +33,7 @@ from .records import (
     Source,
     read_inputs,
 )
+from .records.block import Stream
 from .regexes import PATIENCE_S
 from .scan import Found, ScanCounts, Scanner, Unread
 from .schema import SCHEMA_VERSION, TABLES, ddl
@@ -331,6 +332,15 @@ def _clocked(load: Load) -> int | None:
     return between_us(load.begun, load.ready)
 
 
+def _service(stream: Stream) -> str | None:
+    """What the collector calls a writer: its container (whose unit is its engine's), its unit, or what it is logged as.
+
+    A client can send a container's name itself: one that reads as a unit's name is not taken for one.
+    """
+    named = stream.container is not None and not stream.container.endswith((".service", ".scope", ".slice"))
+    return (stream.container if named else stream.unit) or stream.identifier
+
+
 def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roots: dict[str, str]) -> None:
     loads = sorted(evidence.ownership.loads, key=lambda one: (one.begun.time_us or 0, one.begun.order))
     numbers = {id(load): number for number, load in enumerate(loads, 1)}
@@ -346,7 +356,7 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                 "verbosity": process.verbosity,
                 "host": stream.host,
                 "boot": stream.boot,
-                "unit": stream.unit,
+                "unit": _service(stream),
                 "pid": process.pid if process.pid is not None else (pids.pop() if len(pids) == 1 else None),
                 "label": process.label or process.tag,
                 "parent_id": process.parent.process_id if process.parent else None,

@@ -10,7 +10,7 @@
 -- version     VARCHAR  Version that its process reported.
 -- model       VARCHAR  Best name that the log gives.
 -- label       VARCHAR  What its supervisor calls it; a name that a line gives goes before that of its file.
--- unit        VARCHAR  Unit of its service.
+-- unit        VARCHAR  Unit of its service; else its container, or what it is logged as.
 -- pid         BIGINT   Host process id, if trusted or joined.
 -- begun_us    BIGINT   Begin.
 -- ready_us    BIGINT   Ready.

@@ -675,7 +675,9 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [(1, "target", "breakdown_reported", 4)],
     ),
     "llamacpp-oom-line-but-server-lives": (
-        [(1, "llama.cpp", True, True, "log_ends", None)],  # the excerpt ends with its slots, which it has when it is complete
+        [
+            (1, "llama.cpp", True, True, "log_ends", None)
+        ],  # it ends with its slots: it was complete
         [],
         [
             (1, "target", "allocation_failed", 2),

@@ -93,8 +93,8 @@ def crashes(ask: Ask) -> Answer:
 
 
 FAILURES = """
-    SELECT failures.*, load.model, load.label, load.engine, load.end_reason, process.unit, process.version
-    FROM failures JOIN load USING (load_id) JOIN process USING (process_id)
+    SELECT failures.*, load.model, load.label, load.engine, load.end_reason, loads.unit, loads.version
+    FROM failures JOIN load USING (load_id) JOIN loads USING (load_id)
     ORDER BY failures.number, failures.failure
 """
 

@@ -43,6 +43,7 @@ class Writers:
             if key_of(line) not in group.shared:
                 for load in self.children(group, line):
                     close(load, line, "unknown")
+                self._start_supervisor(group, line)
             return None
         if grammar.members == "stream":
             return None
@@ -125,7 +126,8 @@ class Writers:
 
     def _named(self, group: Group, line: Line) -> Load | None:
         """The child that a line of its supervisor names and only reports about."""
-        model = getattr(line.matched.event, "model", None)
+        event = line.matched.event
+        model = getattr(event, "model", None) or getattr(event, "victim", None)
         if model is None or line.pattern.effects:
             return None
         alive = [load for load in self.children(group, line) if model in {load.label, load.model}]
@@ -431,6 +433,15 @@ class Writers:
             if group.own.get(key) is process:
                 del group.own[key]
         return process
+
+    def _start_supervisor(self, group: Group, line: Line) -> None:
+        """A supervisor says its first words: what it has said already, another life of it says, of another version."""
+        key, name = key_of(line), line.pattern.name
+        before = group.parents.get(key)
+        if before is not None and name in before.said:
+            before.gone = True
+            del group.parents[key]
+        self.supervisor(group, line).said.add(name)
 
     def collective(self, line: Line) -> bool:
         """Whether a start of the line's program is several processes, told apart by the tags of their lines."""

@@ -272,6 +272,14 @@ def _findings(one: Mapping[str, Any]) -> list[dict[str, Any]]:
                 lines,
             )
         )
+    elif one["error_class"] == "exited":
+        found.append(
+            _finding(
+                f"{name} ended by itself: its supervisor says “{one['message']}”, and no line of its own tells why.",
+                "supported",
+                lines,
+            )
+        )
     elif one["error_class"] == "no_word":
         found.append(
             _finding(
@@ -495,6 +503,8 @@ def _alone(one: Row) -> str:
     name = _name(one)
     if one["error_class"] == "killed":
         return f"{name} was killed from outside; it did not fail by itself."
+    if one["error_class"] == "exited":
+        return f"{name} ended with “{one['message']}”, as its supervisor says; no line of its own tells why."
     if one["error_class"] == "no_word":
         return f"{name} was gone without a word; {_count(one['followed'], 'line')} only followed."
     what = "did not start" if one["error_class"] in SELF_TOLD else "failed"
@@ -572,7 +582,7 @@ def _sections(told: Sequence[Row], shown: Sequence[Row], grid: Sequence[Row], or
 def _details(one: Row) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     if one["message"]:
-        rows.append(("root", one["message"]))
+        rows.append(("root" if one["root"] else "its end", one["message"]))
     if one["version"]:
         # what fails in one build need not fail in another
         rows.append(("build", f"{one['engine']} {one['version']}"))

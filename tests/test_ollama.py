@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from casing import case, items, lives, rows
 
+from forensics.answer import Ask
+from forensics.ask_crashes import crashes
+
 
 def said(at: str, level: str, source: str, text: str) -> str:
     """A line of the supervisor."""
@@ -105,14 +108,16 @@ def test_a_runner_that_its_supervisor_kills_has_ended_in_order(tmp_path: Path, l
     found = case(tmp_path, server=LOADED + lines)
     assert lives(found)[0] == (1, "sha256-a1a1", True, reason)
     assert rows(found, "SELECT count(*) FROM failures") == [(0,)]
-    assert rows(found, "SELECT count(*) FROM line JOIN load USING (load_id) WHERE number > 1 AND event = 'load_ended'") == [
-        (0,)
-    ]
+    assert rows(
+        found, "SELECT count(*) FROM line JOIN load USING (load_id) WHERE number > 1 AND event = 'load_ended'"
+    ) == [(0,)]
 
 
 DISCOVERS = said("06:59:59.100", "INFO", "runner.go", 'msg="discovering available GPUs..."')
 LISTS = said("{}", "INFO", "llama_server.go", 'msg="starting llama-server" cmd="/usr/lib/llama-server --list-devices"')
-LOOKS = said("{}", "INFO", "server.go", 'msg="starting runner" cmd="/usr/bin/ollama runner --ollama-engine --port 40009"')
+LOOKS = said(
+    "{}", "INFO", "server.go", 'msg="starting runner" cmd="/usr/bin/ollama runner --ollama-engine --port 40009"'
+)
 
 
 @pytest.mark.parametrize("looks", [LISTS, LOOKS], ids=["era C", "era B"])
@@ -121,3 +126,20 @@ def test_a_process_that_only_looks_for_cards_is_no_load(tmp_path: Path, looks: s
     found = case(tmp_path, server=UPGRADED + at_start + LOADED + looks.format("07:05:00.000"))
     assert lives(found) == [(1, "sha256-a1a1", True, "log_ends")]
     assert items(found) == [(1, "CUDA0", "target", "weights", 4914.18)]
+
+
+@pytest.mark.parametrize("how", ["exit status 2", "signal: aborted (core dumped)", "exit status 0xc0000409"])
+def test_a_crash_of_which_only_the_supervisor_tells_is_named_by_its_words(tmp_path: Path, how: str) -> None:
+    crash = said("07:05:00.000", "ERROR", "llama_server.go", f'msg="llama-server terminated" error="{how}"')
+    found = case(tmp_path, server=LOADED + crash)
+    assert lives(found) == [(1, "sha256-a1a1", True, "crashed")]
+    cited = "SELECT text FROM line WHERE line_id = (SELECT lines FROM failures)"
+    assert rows(found, "SELECT error_class, message, root_line, outcome FROM failures") == [
+        ("exited", how, None, "ended")
+    ]
+    assert rows(found, cited) == [(crash.strip(),)]
+    answer = crashes(Ask(found))
+    assert (
+        answer.verdict
+        == f"sha256-a1a1 (load 1) ended with “{how}”, as its supervisor says; no line of its own tells why."
+    )

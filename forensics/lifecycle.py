@@ -200,6 +200,16 @@ class Lifecycle:
         phase = arguments.get("phase", "serve") if arguments else shown_phase(line.pattern)
         if phase is None:
             return owner
+        if process is not None and process.routes:
+            if any(one.loads for one in group.processes):
+                return owner  # of one of those, perhaps
+            process = self.writers.new_process(group, line, parent=process)
+            load = self._open(process, line, None)
+            load.implied, load.phase, load.may_be = True, phase, {phase}
+            load.phases[-1] = (phase, line)
+            if process.parent is not None:
+                process.parent.current = load
+            return Owner(process, load, Scope.INFERRED, rule)
         if process is None and self.writers.collective(line):
             process = self.writers.new_process(group, line)
         if process is None or process.parent is not None:
@@ -307,6 +317,9 @@ class Lifecycle:
             return []
         if by == "self" and owner.load is not None:
             loads = [owner.load]
+            parent = owner.load.process.parent
+            if parent is not None and parent.current is owner.load and "end" in line.pattern.possible_in:
+                parent.current = None  # a verdict: what is said next is of another load
         elif by in {"label", "key"}:
             text = str(said.get(arguments.get("from", "")))
             for wanted in dict.fromkeys((text, *text.split())):

@@ -117,7 +117,8 @@ class Writers:
         alive = self.children(group, line)
         if pattern.possible_in:
             current = self.supervisor(group, line).current
-            if current is not None and current.open and current.phase in pattern.possible_in:
+            # One that is gone before it got ready still gets its supervisor's verdict, which `current` waits for.
+            if current is not None and (current.open or current.ready is None) and current.phase in pattern.possible_in:
                 return current
             alive = [load for load in alive if load.phase in pattern.possible_in]
         elif pattern.effects.get("end", {}).get("by") != "self":

@@ -143,3 +143,33 @@ def test_a_crash_of_which_only_the_supervisor_tells_is_named_by_its_words(tmp_pa
         answer.verdict
         == f"sha256-a1a1 (load 1) ended with “{how}”, as its supervisor says; no line of its own tells why."
     )
+
+
+DIES = said("07:00:02.000", "ERROR", "server.go", 'msg="llama runner terminated" error="exit status 2"')
+VERDICT = said(
+    "07:00:02.200",
+    "ERROR",
+    "sched.go",
+    'msg="error loading llama server" error="llama runner process has terminated: cudaMalloc failed: out of memory\\n'
+    'ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 838447104"',
+)
+TOO_LARGE = said(
+    "07:01:00.000",
+    "WARN",
+    "server.go",
+    'msg="model request too large for system" requested="90.1 GiB" available=12345 total="62.7 GiB" free="52.3 GiB" swap="0 B"',
+)
+
+
+@pytest.mark.parametrize(
+    "lines", [begun("07:00:00", A, 40001) + DIES, DIES, ""], ids=["announced", "an excerpt", "the verdict alone"]
+)
+def test_what_the_scheduler_says_of_a_load_whose_runner_is_gone_is_of_that_load(tmp_path: Path, lines: str) -> None:
+    found = case(tmp_path, server=lines + VERDICT + TOO_LARGE)
+    assert rows(found, "SELECT number, end_reason FROM load") == [(1, "crashed" if DIES in lines else "failed")]
+    assert rows(found, "SELECT number, size_bytes FROM allocation_failed JOIN load USING (load_id)") == [(1, 838447104)]
+    assert rows(found, "SELECT error_class, tried_bytes, outcome FROM failures") == [
+        ("out_of_memory", 838447104, "ended")
+    ]
+    # What it refuses next is another model, of which nothing was announced.
+    assert rows(found, "SELECT load_id FROM start_refused") == [(None,)]

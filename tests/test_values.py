@@ -675,9 +675,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [(1, "target", "breakdown_reported", 4)],
     ),
     "llamacpp-oom-line-but-server-lives": (
-        [
-            (1, "llama.cpp", True, True, "log_ends", None)
-        ],  # it ends with its slots: it was complete
+        [(1, "llama.cpp", True, True, "log_ends", None)],  # it ends with its slots: it was complete
         [],
         [
             (1, "target", "allocation_failed", 2),
@@ -792,6 +790,15 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [(1, "llama.cpp", True, False, "log_ends", None)],
         [],
         [(1, "target", "allocation_failed", 4), (1, "target", "arguments_reported", 1)],
+    ),
+    "ollama-journald-runner-cudamalloc": (
+        [(1, "ollama", True, False, "crashed", None)],  # known by its end alone
+        [],
+        [
+            (1, "target", "allocation_failed", 1),
+            (1, "target", "load_ended", 1),
+            (None, None, "request_served", 1),  # a client's answer names no model
+        ],
     ),
     "vllm-profile-table-tp1-tp2": (
         [

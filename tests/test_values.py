@@ -358,8 +358,12 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         ("SELECT mib(k_bytes) FROM cache_described", [(448.0,)]),
         ("SELECT seconds_s FROM load_ready", [(0.75,)]),
         (
-            "SELECT message, count(*) FROM failure_reported GROUP BY 1",
-            [("cuda driver library failed to get device context 46", 2)],
+            # Two in one entry: the driver's library prints no line feed behind its own.
+            "SELECT message, count(*), count(DISTINCT ordinal) FROM failure_reported GROUP BY 1 ORDER BY 1",
+            [
+                ("cuda driver library failed to get device context 46", 2, 2),
+                ("error looking up nvidia GPU memory", 2, 2),
+            ],
         ),
         (
             "SELECT round(seconds_s, 2) FROM scheduler_decided WHERE what = 'wait' ORDER BY ordinal",
@@ -719,7 +723,12 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
     ),
     "llamacpp-2023-wording-no-offload": (
         [(1, "llama.cpp", False, False, "log_ends", "target")],
-        [(1, "target", "CUDA", "weights", 0.0), (1, "target", "CPU", "compute", 162.13)],
+        # No layer is on a card, so the cache is the host's.
+        [
+            (1, "target", "CUDA", "weights", 0.0),
+            (1, "target", "CPU", "kv_cache", 1024.0),
+            (1, "target", "CPU", "compute", 162.13),
+        ],
         [
             (1, "target", "cache_described", 1),
             (1, "target", "device_seen", 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -461,7 +462,7 @@ def _name(one: Mapping[str, Any]) -> str:
 
 
 def _short(model: str) -> str:
-    return model.rsplit("/", 1)[-1].removesuffix(".gguf")
+    return re.split(r"[/\\]", model)[-1].removesuffix(".gguf")
 
 
 def _count(entries: Sequence[Mapping[str, Any]], word: str) -> str:

@@ -166,9 +166,7 @@ def _evidence(found: Refutation, cited: list[str]) -> Section:
 def _called(row: Mapping[str, Any]) -> str:
     """The name of a load; where only the count of its layers is known, that count, which is no identity."""
     if row["label"] or row["model"]:
-        name = str(row["label"] or row["model"]).rsplit("/", 1)[-1]
-        digest = DIGEST.fullmatch(name)
-        return digest["short"] if digest else name
+        return _short(str(row["label"] or row["model"]))
     return "unknown model" if row["layers"] is None else f"unknown model, {row['layers']} layers"
 
 

@@ -225,7 +225,7 @@ class CacheDescribed(Event):
     k_bytes: Annotated[int | None, "Size of K."] = None
     v_type: Annotated[str | None, "Data type of V."] = None
     v_bytes: Annotated[int | None, "Size of V."] = None
-    device: Annotated[str | None, "Device that holds all of it, where no other line says so and the log proves it."] = None
+    device: Annotated[str | None, "Device that holds all of it, where only the rest of the log proves it."] = None
 
 
 @dataclass(frozen=True, kw_only=True)

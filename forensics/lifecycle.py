@@ -279,9 +279,10 @@ class Lifecycle:
         arguments = line.pattern.effects["parent_ready"]
         said = captured(line)
         named = said.get(arguments.get("label") or arguments.get("key") or "")
+        alive = self.writers.children(group, line)
         waiting = [
             load
-            for load in self.writers.children(group, line)
+            for load in alive
             if not load.confirmed
             and (named is None or str(named) in {load.label, load.process.label, load.process.tag})
         ]
@@ -289,7 +290,7 @@ class Lifecycle:
             waiting[0].confirmed = True
             if waiting[0].phase != "end":
                 waiting[0].enter("serve", line)
-            return waiting if named is not None else []
+            return waiting if named is not None or len(alive) == 1 else []
         return []
 
     def live_count(self, group: Group, line: Line) -> None:

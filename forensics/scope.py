@@ -342,7 +342,7 @@ class _Machine:
         if load is None:
             if line.pattern.role != "parent" or len(moved) != 1:
                 return owner
-            means = effects.get("end", {}).get("by") == "pid"
+            means = effects.get("end", {}).get("by") == "pid" or effects.get("parent_ready") == {}
             scope, rule = (Scope.INFERRED, "means") if means else (Scope.EXACT, "names")
             return Owner(moved[0].process, moved[0], scope, f"the child that its supervisor {rule}")
         for item in change(load, line):

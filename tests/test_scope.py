@@ -654,7 +654,8 @@ def test_a_cache_that_a_draft_shares_with_its_target_is_held_once(tmp_path: Path
 0.02.310.200 I llama_context: constructing llama_context
 0.02.310.250 W llama_kv_cache: kv_size = 4096 overridden to 16384 to match the shared source cache
 0.02.310.260 W llama_kv_cache: layer  36: sharing with layer 35. k = 0x5581, v = 0x5582
-0.02.310.300 I llama_kv_cache: size = 2304.00 MiB ( 16384 cells,  36 layers,  1/1 seqs), K (f16): 1152.00 MiB, V (f16): 1152.00 MiB
+0.02.310.300 I llama_kv_cache: size = 2304.00 MiB ( 16384 cells,  36 layers,  1/1 seqs), K (f16): 1152.00 MiB, \
+V (f16): 1152.00 MiB
 """
     own = "0.02.310.290 I llama_kv_cache:      CUDA0 KV buffer size =    64.00 MiB\n"
     *head, ready, idle = ALPHA.splitlines(keepends=True)

@@ -45,6 +45,8 @@ def change(load: Load, line: Line) -> list[Item]:
         _set(load, line)
     if "use" in effects:
         line.matched = replace(line.matched, event=_use(load, line))
+    if "item" in effects and line.prefix.device is not None:
+        line.matched = replace(line.matched, event=_of_writer(load, line))
     if "part" in effects:
         moved = _part(load, line)
     if "context" in effects:
@@ -170,6 +172,15 @@ def _use(load: Load, line: Line) -> Any:
     if event_fields(type(event))[target].type is int:
         return replace(event, **{target: int(text)}) if WHOLE.fullmatch(text) else event
     return replace(event, **{target: text})
+
+
+def _of_writer(load: Load, line: Line) -> Any:
+    """An amount that names no device, on the device that its writer's tag or an earlier line of it names."""
+    event = line.matched.event
+    if "device" not in event_fields(type(event)) or getattr(event, "device", None) is not None:
+        return event
+    bound = load.process.writer_variables.get((line.prefix.tag, "device"), line.prefix.device)
+    return replace(event, device=str(bound))
 
 
 def close(load: Load, line: Line, reason: str) -> None:

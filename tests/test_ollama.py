@@ -173,3 +173,13 @@ def test_what_the_scheduler_says_of_a_load_whose_runner_is_gone_is_of_that_load(
     ]
     # What it refuses next is another model, of which nothing was announced.
     assert rows(found, "SELECT load_id FROM start_refused") == [(None,)]
+
+
+def test_an_end_that_is_all_that_a_log_has_of_a_load_shows_that_it_was_there(tmp_path: Path) -> None:
+    stops = said("07:10:00.030", "DEBUG", "llama_server.go", 'msg="stopping llama-server" pid=4711')
+    found = case(tmp_path, server=(stops + GONE).replace("T07:10", "T06:50") + LOADED)
+    assert lives(found) == [(1, None, False, "stopped"), (2, "sha256-a1a1", True, "log_ends")]
+    assert rows(found, "SELECT DISTINCT number FROM load_ended JOIN load USING (load_id)") == [(1,)]
+    # Beside a load that is known, it may be another that began before the log did.
+    later = begun("07:00:00", A, 40001) + child(A, "4914.18") + begun("07:01:00", B, 40002) + child(B, "2118.81")
+    assert [reason for *_, reason in lives(case(tmp_path, server=later + stops + GONE))] == ["log_ends", "log_ends"]

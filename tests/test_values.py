@@ -800,6 +800,101 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [],
         [(1, "target", "allocation_failed", 4), (1, "target", "arguments_reported", 1)],
     ),
+    "llamacpp-hybrid-recurrent-state": (
+        [(1, "llama.cpp", True, False, "log_ends", "target")],
+        [
+            (1, "target", "ROCm_Host", "output", 2.32),
+            (1, "target", "ROCm0", "kv_cache", 768.0),
+            (1, "target", "ROCm0", "recurrent_state", 301.5),
+            (1, "target", "ROCm0", "compute", 1219.0),
+            (1, "target", "ROCm_Host", "compute", 288.05),
+        ],
+        [(1, "target", "cache_described", 2), (1, "target", "setting_reported", 8)],
+    ),
+    "llamacpp-router-swap-force-kill": (
+        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [],
+        # Which model the port serves is not in the excerpt: that the one that the router kills is it is not known.
+        [(1, "target", "request_moved", 1), (1, "target", "setting_reported", 1), (None, None, "load_ended", 1)],
+    ),
+    "llamacpp-spec-stats-three-drafters": (
+        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "draft_accepted", 4), (1, "target", "request_moved", 3), (1, "target", "request_timed", 3)],
+    ),
+    "llamaswap-vulkan-partial-offload": (
+        [(1, "llama.cpp", True, False, "log_ends", "target")],
+        [(1, "target", "Vulkan0", "weights", 1952.34), (1, "target", "CPU_Mapped", "weights", 5003.78)],
+        [
+            (1, "target", "layers_offloaded", 1),
+            (1, "target", "model_identified", 1),
+            (1, "target", "setting_reported", 9),
+        ],
+    ),
+    "ollama-free-memory-underflow": (
+        [(1, "ollama", True, False, "stopped", None)],
+        [],
+        [(1, "target", "load_ended", 2), (None, None, "device_seen", 2)],
+    ),
+    "ollama-journald-glued-lines": (
+        [(1, "llama.cpp", True, True, "log_ends", "target")],
+        [
+            (1, "target", "CUDA0", "kv_cache", 896.0),
+            (1, "target", "CUDA_Host", "output", 2.0),
+            (1, "target", "CUDA0", "compute", 424.0),
+            (1, "target", "CUDA_Host", "compute", 22.01),
+        ],
+        [
+            (1, "target", "cache_described", 1),
+            (1, "target", "load_ready", 1),
+            (None, None, "failure_reported", 2),
+            (None, None, "scheduler_decided", 2),
+        ],
+    ),
+    "sglang-tp8-interleaved": (
+        [(1, "sglang", True, False, "log_ends", "target")],
+        [
+            (1, "target", "5", "kv_cache", 109178.88),
+            (1, "target", "1", "kv_cache", 109178.88),
+            (1, "target", "3", "kv_cache", 109178.88),
+            (1, "target", "6", "kv_cache", 109178.88),
+        ],
+        [(1, "target", "memory_profiled", 7)],
+    ),
+    "vllm-sleep-leaves-others-memory": (
+        [(1, "vllm", True, False, "log_ends", "target")],
+        [(1, "target", "", "weights", 8847.36)],
+        [(1, "target", "memory_profiled", 2), (None, None, "buffer_released", 1)],
+    ),
+    "vllm-spec-metrics-two-engines": (
+        [(1, "vllm", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "draft_accepted", 2), (1, "target", "engine_measured", 2)],
+    ),
+    "vllm-tp-workers-interleaved-sentences": (
+        [(1, "vllm", True, False, "log_ends", "target")],
+        [
+            (1, "target", "", "weights", 21719.04),
+            (1, "target", "", "weights", 21719.04),
+            (1, "target", "", "weights", 21719.04),
+        ],
+        [(1, "target", "memory_profiled", 5)],
+    ),
+    "vllm-tp2-graph-estimate": (
+        [(1, "vllm", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "memory_estimated", 2), (1, "target", "pool_sized", 1), (1, "target", "setting_reported", 2)],
+    ),
+    "vllm-ansi-colours-in-ci-log": (
+        [(1, "vllm", True, False, "failed", None)],
+        [],
+        [(1, "target", "start_refused", 1)],
+    ),
+    "vllm-compose-no-cache-blocks": (
+        [(1, "vllm", True, False, "failed", None)],
+        [],
+        [(1, "target", "start_refused", 1)],
+    ),
     "ollama-journald-runner-cudamalloc": (
         [(1, "ollama", True, False, "crashed", None)],  # known by its end alone
         [],

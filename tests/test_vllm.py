@@ -250,3 +250,20 @@ def test_a_container_that_starts_again_is_another_load_though_its_pids_recur(tmp
     assert rows(found, f"{OF_WORKERS} ORDER BY number") == [
         (number, round(7.64 * len(workers), 2)) for number in (1, 2)
     ]
+
+
+def test_a_rank_in_a_tag_is_the_device_of_what_its_writer_holds(tmp_path: Path) -> None:
+    places = {
+        style: rows(
+            case(tmp_path, server=parallel(*STYLES[style])), "SELECT DISTINCT device FROM vram_items ORDER BY 1"
+        )
+        for style in ("workers with a rank word", "workers with a rank name", "tensor parallel", "experts", "data")
+    }
+    by_rank = [("CUDA0",), ("CUDA1",)]
+    assert places == {
+        "workers with a rank word": by_rank,
+        "workers with a rank name": by_rank,
+        "tensor parallel": by_rank,
+        "experts": by_rank,
+        "data": [("unnamed card",)],  # which card an engine among several has, its number does not say
+    }

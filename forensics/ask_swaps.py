@@ -45,6 +45,7 @@ def swaps(ask: Ask) -> Answer:
     loads = ask.rows("SELECT * FROM swap_loads ORDER BY episode, number")
     reasons = ask.rows("SELECT * FROM swap_reasons ORDER BY episode, ordinal")
     askers = ask.rows("SELECT * FROM swap_askers")
+    forecasts = {row["line_id"]: row for row in ask.rows("SELECT * FROM swap_forecasts")}
     idle = {row["episode"]: row for row in ask.rows("SELECT * FROM swap_idle")}
     found = [
         _episode(
@@ -54,6 +55,7 @@ def swaps(ask: Ask) -> Answer:
             [one for one in reasons if one["episode"] == row["episode"]],
             [one for one in askers if one["episode"] == row["episode"]],
             idle.get(row["episode"]),
+            forecasts,
         )
         for row in episodes
     ]
@@ -86,7 +88,13 @@ def _unit(ask: Ask, row: dict[str, Any]) -> bool:
 
 
 def _episode(
-    ask: Ask, row: dict[str, Any], loads: Rows, reasons: Rows, askers: Rows, idle: dict[str, Any] | None
+    ask: Ask,
+    row: dict[str, Any],
+    loads: Rows,
+    reasons: Rows,
+    askers: Rows,
+    idle: dict[str, Any] | None,
+    forecasts: Mapping[str, dict[str, Any]],
 ) -> dict[str, Any]:
     given = ask.extra.get("load_s")
     short: list[dict[str, Any]] = []
@@ -102,7 +110,7 @@ def _episode(
                     "note": "could not have completed, unless page-cache warm",
                 }
             )
-    triggers = _triggers(reasons)
+    triggers = _triggers(reasons, forecasts)
     who = _who(askers)
     return {
         "kind": row["kind"],
@@ -134,6 +142,7 @@ def _episode(
         "triggers": triggers,
         "asked_by": who,
         "short_intervals": short,
+        "given_up": [load["load_id"] for load in loads if load["given_up"]],
         "requests": None if idle is None else {key: idle[key] for key in ("requests", "non_local", "pause_s")},
         "fits": _fits(idle, loads, given, ask.extra.get("measure_s")),
         "presumed": any(load["why"] == "presumed" for load in loads),
@@ -188,7 +197,7 @@ def _detail(load: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _triggers(reasons: Rows) -> list[dict[str, Any]]:
+def _triggers(reasons: Rows, forecasts: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """What the supervisor said, once for each cause and reason, with the numbers of every line."""
     grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for one in reasons:
@@ -204,6 +213,9 @@ def _triggers(reasons: Rows) -> list[dict[str, Any]]:
                     "victim": one["victim"],
                     **amount("predicted", one["predicted_bytes"]),
                     **amount("available", one["available_bytes"]),
+                    "available_from": one["available_from"],
+                    "detail": one["detail"],
+                    "rule": None if one["line_id"] not in forecasts else _rule(forecasts[one["line_id"]]),
                 }
                 for one in lines
             ],
@@ -212,6 +224,23 @@ def _triggers(reasons: Rows) -> list[dict[str, Any]]:
         }
         for (cause, reason), lines in grouped.items()
     ]
+
+
+def _rule(one: Mapping[str, Any]) -> dict[str, Any]:
+    """A prediction beside the supervisor's own rule, as far as the load's lines tell its terms."""
+    return {
+        **amount("threshold", one["threshold_bytes"]),
+        **amount("surcharge", one["surcharge_bytes"]),
+        "exceeds": one["exceeds"],
+        **{key: one[key] for key in ("num_ctx", "num_batch", "parallel", "layers")},
+        **amount("file", one["file_bytes"]),
+        "bytes_per_token": one["token_bytes"],
+        **amount("reckoned", one["reckoned_bytes"]),
+        "agrees": one["agrees"],
+        **amount("cache", one["cache_bytes"]),
+        "fitting_ctx": one["fitting_ctx"] if one["agrees"] else None,
+        "evidence": one["lines"].split(),
+    }
 
 
 def _who(askers: Rows) -> list[dict[str, Any]]:
@@ -242,6 +271,8 @@ def _remedy(row: dict[str, Any], loads: Rows, triggers: Sequence[dict[str, Any]]
     told = f"; here {needs}." if needs else "."
     said = next((one["remedy"] for one in triggers if one["remedy"]), None)
     if row["kind"] == "ping_pong":
+        if sum(load["given_up"] for load in loads) * 2 > len(loads):
+            return "Let the callers wait longer than a load takes: each load that they give up is begun again" + told
         if said:
             return str(said).replace("{n}", str(len(row["identities"]))) + told
         return "Keep them loaded side by side, or send each kind of request to a server of its own" + told
@@ -310,13 +341,11 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
     if not episode["triggers"]:
         facts.append(("why", "not established: no line of a supervisor gives a reason"))
     for one in episode["triggers"]:
+        facts.append(("why", f"{one['cause']}: “{one['reason']}” ×{one['count']}{_numbers(one, episode)}"))
         inputs = [row for row in one["inputs"] if row["predicted_bytes"] is not None]
-        numbers = (
-            f", predicted {gib(inputs[-1]['predicted_bytes'])} against {gib(inputs[-1]['available_bytes'])}"
-            if inputs and inputs[-1]["available_bytes"] is not None
-            else ""
-        )
-        facts.append(("why", f"{one['cause']}: “{one['reason']}” ×{one['count']}{numbers}"))
+        # Two of them: where models take turns, each has a rule of its own.
+        rules = dict.fromkeys(_ruled(row) for row in inputs if row["rule"] is not None)
+        facts.extend(("rule", text) for text in list(rules)[:2])
     facts.append(("who", _asked(episode)))
     if episode["requests"]:
         asked = episode["requests"]
@@ -331,6 +360,11 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
         known = min(one["known_load_s"] for one in short)
         told = f"{listed} s: less than the {known:g} s that such a load takes"
         facts.append(("too short", f"{told}; it could not have completed, unless page-cache warm"))
+    if episode["given_up"]:
+        told = (
+            f"{len(episode['given_up'])} of {len(episode['loads'])} loads: the caller went before the model was ready"
+        )
+        facts.append(("given up", f"{told}; its time limit is shorter than the load"))
     note = PRESUMED if episode["presumed"] else ""
     about = Section(KINDS[episode["kind"]], ("", ""), tuple(facts), note)
     rows = tuple(
@@ -349,6 +383,45 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
     )
     columns = ("#>", "model", "begun", "loading s>", "until next s>", "GiB>", "served>")
     return [about, Section("Loads", columns, rows)]
+
+
+def _numbers(trigger: Mapping[str, Any], episode: Mapping[str, Any]) -> str:
+    """The figures of the last line of a reason: predicted, else what the load came to, against what was available."""
+    last = trigger["inputs"][-1]
+    text = ""
+    if last["available_bytes"] is not None:
+        held = {one["load_id"]: one["held_bytes"] for one in episode["details"]}.get(last["load_id"])
+        if last["predicted_bytes"] is not None:
+            text = f", predicted {gib(last['predicted_bytes'])} against {gib(last['available_bytes'])}"
+        elif held is not None:
+            text = f", {gib(last['available_bytes'])} available for what came to {gib(held)}"
+        else:
+            text = f", {gib(last['available_bytes'])} available"
+    details = dict.fromkeys(one["detail"] for one in trigger["inputs"] if one["detail"] and not one["rule"])
+    return text + "".join(f", {one}" for one in details)
+
+
+def _ruled(row: Mapping[str, Any]) -> str:
+    """Why a prediction evicts, what it is made of, and which context would not have."""
+    rule = row["rule"]
+    over = "over" if rule["exceeds"] else "not over"
+    text = f"{gib(row['predicted_bytes'])} is {over} {gib(rule['threshold_bytes'])}, 80 % of what is available"
+    if rule["surcharge_bytes"]:
+        text += f", with {gib(rule['surcharge_bytes'])} more for its batch of {rule['num_batch']}"
+    if rule["reckoned_bytes"] is None:
+        return f"{text}; what it is made of the load's lines do not say"
+    if not rule["agrees"]:
+        return f"{text}; from the load's own file and shape it would be {gib(rule['reckoned_bytes'])}: not established"
+    cache = rule["reckoned_bytes"] - rule["file_bytes"]
+    text += (
+        f": file {gib(rule['file_bytes'])} and a cache of f16 over all {rule['layers']} layers for {rule['num_ctx']:,} "
+        f"tokens, {gib(cache)}"
+    )
+    if rule["cache_bytes"] is not None:
+        text += f"; its cache came to {gib(rule['cache_bytes'])}"
+    if rule["fitting_ctx"]:
+        return f"{text}. A context of {rule['fitting_ctx']:,} would have fit beside the other"
+    return f"{text}. No context would have fit beside the other: the file alone is too large"
 
 
 def _served(load: dict[str, Any]) -> str:

@@ -284,6 +284,9 @@ def _hole_table(holes: Rows, names: dict[str, str], cards: Rows) -> Section:
         "suppressed": "{number} messages dropped by the journal",
         "unsampled": "no sample of a card shows it",
         "timeless": "{number} lines without any wall time",
+        "suspended": "the host slept for {number} s",
+        "step": "the clock was set by {number} s",
+        "unclear": "the clock went {number} s ahead: it was set, or the host slept",
     }
     rows = tuple(
         (

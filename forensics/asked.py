@@ -46,6 +46,12 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
     "traffic": (Option("blocklist", Path, "--blocklist", "Blocked addresses, one a line: ADDRESS SINCE [UNTIL]."),),
     "validity": (
         Option("blocklist", Path, "--blocklist", "Blocked addresses: rows under different rules are marked."),
+        Option(
+            "length_limit",
+            str,
+            "--length-limit",
+            "What stopping on the limit of tokens means: either, wanted or fails.",
+        ),
     ),
     "kv": (
         Option("published", int, "--published", "Tokens that an application was told of the pool."),

@@ -7,7 +7,6 @@ of that is fatal. Nothing is changed: services are asked on loopback only, by wh
 from __future__ import annotations
 
 import grp
-import hashlib
 import http.client
 import json
 import os
@@ -20,28 +19,29 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from . import __version__
 from .anonymize import Anonymizer, masked
+from .bundle import LOGS, Bundle, Service, run
 from .catalogue import Catalogue, Program
 from .errors import UsageError
+from .processes import Running, running
 from .report_json import render_json
 
-__all__ = ["SCHEMA", "Bundle", "NotRead", "Service", "capture", "collect", "find_services", "line_prefix"]
+__all__ = ["SCHEMA", "capture", "collect", "find_services", "line_prefix", "take_outputs"]
 
 SCHEMA = "forensics.capture/1"
 
-TOOL_S = 60.0
-"""Longest that a tool may take; an export of a large journal has its own bound."""
 EXPORT_S = 900.0
 PROBE_S = 2.0
 PROBE_BYTES = 4 * 1024 * 1024
 SAMPLE_MS = 500
+LOG_BYTES = 256 * 1024 * 1024
+"""Of a log that is larger, nothing is taken: what a server loaded is told at its beginning."""
 
 CARDS = (
     "timestamp,index,uuid,pci.bus_id,name,driver_version,memory.total,memory.reserved,memory.used,memory.free,"
@@ -55,78 +55,6 @@ ADDRESS = re.compile(r"\b[A-Z_]*(?:HOST|ADDR|LISTEN|PORT)=\"?(?:\w+://)?(?:[\w.\
 
 HINT = "not seeing messages from other users and the system"
 """What journalctl says to somebody who may read only their own messages."""
-
-
-@dataclass(frozen=True)
-class NotRead:
-    """Something that is not in a bundle: what, why, and how it would be."""
-
-    what: str
-    why: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
-class Service:
-    """A service of this machine that a program of the catalogue may be."""
-
-    unit: str
-    programs: tuple[str, ...]
-    command: str
-    ports: tuple[int, ...]
-
-
-@dataclass
-class Bundle:
-    """A bundle as it is being filled."""
-
-    folder: Path
-    files: list[dict[str, Any]] = field(default_factory=list)
-    not_read: list[NotRead] = field(default_factory=list)
-    services: list[Service] = field(default_factory=list)
-    names: Anonymizer | None = None
-
-    def add(self, name: str, content: bytes, what: str) -> None:
-        """Put a file into the bundle; what names people and machines is replaced first, if that was asked for."""
-        if self.names is not None:
-            content = self.names.data(content)
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        self.files.append({"name": name, "sha256": digest, "size_bytes": len(content), "what": what})
-
-    def lacks(self, what: str, why: str, remedy: str = "") -> None:
-        """Note what could not be read."""
-        self.not_read.append(NotRead(what, why, remedy))
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a tool printed."""
-
-    out: bytes
-    error: str
-    failed: str
-    """Why there is nothing, or empty."""
-
-
-def run(command: Sequence[str], limit_s: float = TOOL_S) -> Ran:
-    """Run a tool of the system; that it is missing or fails is an answer too."""
-    environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC", "SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": ""}
-    try:
-        done = subprocess.run(  # noqa: S603  (our own commands; unit names are checked)
-            list(command), capture_output=True, timeout=limit_s, check=False, env=environment, stdin=subprocess.DEVNULL
-        )
-    except FileNotFoundError:
-        return Ran(b"", "", f"{command[0]} is not installed")
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Ran(b"", "", f"{command[0]} failed: {error}")
-    said = done.stderr.decode("utf-8", "replace").strip()
-    failed = ""
-    if done.returncode and not done.stdout:
-        failed = f"{command[0]} ended with {done.returncode}: {(said.splitlines() or ['no message'])[-1]}"
-    return Ran(done.stdout, said, failed)
 
 
 # -- the whole --------------------------------------------------------------------------------------------------------
@@ -193,6 +121,7 @@ def collect(
     _end_samples(bundle, sampling, seconds)
     tell("journal of this boot")
     _journal(bundle, catalogue)
+    take_outputs(bundle, running(catalogue))
     manifest = {
         "schema": SCHEMA,
         "made_at": begun.isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -457,6 +386,32 @@ def _journal(bundle: Bundle, catalogue: Catalogue) -> None:
     _may_read(bundle)
 
 
+def take_outputs(bundle: Bundle, processes: Sequence[Running]) -> None:
+    """What servers printed that write neither to the journal nor through one that does."""
+    for one in processes:
+        what = f"what pid {one.pid} ({', '.join(one.programs)}) printed"
+        engine = "podman" if one.engine == "libpod" else "docker"
+        asked = None if one.container is None else f"{engine} logs {one.container[:12]} > FILE, and give that file"
+        if one.output is not None:
+            try:
+                size = one.output.stat().st_size
+                content = one.output.read_bytes() if size <= LOG_BYTES else b""
+            except OSError as error:
+                bundle.lacks(what, (error.strerror or str(error)).lower(), asked or "run it with sudo")
+                continue
+            if content:
+                bundle.add(f"{LOGS}/{one.pid}.log", content, f"{what}, to a file")
+            elif size:
+                path = os.path.realpath(one.output)
+                bundle.lacks(what, f"{path} has {size} bytes, more than are taken", f"give it: explain-vram {path}")
+        elif one.where == "hidden":
+            bundle.lacks(what, "this user may not see where it goes", asked or "run it with sudo")
+        elif one.where == "pipe":
+            bundle.lacks(what, "it goes to another program", asked or "give the file or the journal that has it")
+        elif one.where in {"terminal", "nowhere"}:
+            bundle.lacks(what, "nothing keeps it", asked or "start the server with > FILE 2>&1, or as a unit")
+
+
 def _values(name: str) -> list[str]:
     """The values that a field has in the journal."""
     return [
@@ -491,28 +446,3 @@ def _remedy() -> str:
     if os.geteuid() == 0 or not groups:
         return "Give the log itself: explain-vram FILE, or podman/docker logs CONTAINER > FILE."
     return f"Run it with sudo, or once: sudo usermod -aG {groups[0]} $USER, then log in again."
-
-
-def files_of(bundle: Bundle) -> Iterator[Path]:
-    """The files of a bundle that hold evidence which is read."""
-    for entry in bundle.files:
-        if str(entry["name"]) in ("journal.export", "gpu.csv", "apps.csv"):
-            yield bundle.folder / str(entry["name"])
-
-
-def manifest_of(folder: Path) -> Mapping[str, Any]:
-    """The manifest of a bundle.
-
-    Raises:
-        UsageError: There is none.
-    """
-    try:
-        found = json.loads((folder / "manifest.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{folder}: there is no manifest of a bundle in it") from error
-    return dict(found)
-
-
-def words(not_read: Iterable[NotRead]) -> list[str]:
-    """What was not read, one sentence each."""
-    return [f"not read: {one.what}: {one.why}." + (f" {one.remedy}" if one.remedy else "") for one in not_read]

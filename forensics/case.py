@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta, timezone
 from operator import itemgetter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from . import __version__
+from .bounds import EVERYTHING, Bounds
 from .catalogue import Catalogue
 from .errors import FaultError
 from .events import LoadReady
@@ -33,7 +35,6 @@ from .records import (
     Source,
     read_inputs,
 )
-from .records.block import Stream
 from .regexes import PATIENCE_S
 from .scan import Found, ScanCounts, Scanner, Unread
 from .schema import SCHEMA_VERSION, TABLES, ddl
@@ -71,6 +72,7 @@ class Evidence:
     request_counters: list[RequestCounters] = field(default_factory=list)
     inputs: tuple[str, ...] = ()
     tz_us: int | None = None
+    bounds: Bounds = EVERYTHING
 
     def let_go(self) -> None:
         """Forget what the tables have: all but sources and problems."""
@@ -214,7 +216,12 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         {"name": "program", "value": __version__},
         {"name": "catalogue", "value": evidence.catalogue.digest},
         {"name": "tz_us", "value": None if evidence.tz_us is None else str(evidence.tz_us)},
+        {"name": "bounds", "value": None if evidence.bounds == EVERYTHING else evidence.bounds.as_json()},
     ]
+    telemetry = evidence.telemetry
+    if telemetry.cards or telemetry.holders:
+        zone = timezone(timedelta(microseconds=telemetry.zone_us))
+        rows["about"].append({"name": "zone of samples", "value": f"{zone}, {telemetry.zone_basis}"})
     newest = {one.name: one.newest for one in evidence.catalogue.programs if one.newest}
     rows["about"].extend({"name": f"newest {name}", "value": build} for name, build in newest.items())
     roots = {source.name: source.digest.root for source in evidence.sources}
@@ -227,7 +234,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
                 "size_bytes": source.digest.size,
                 "digest": source.digest.root,
                 "records": source.records,
-                "modified_us": source.modified_us if source.format in YEARLESS else None,
+                "modified_us": source.modified_us if source.format in YEARLESS or source.filed else None,
             }
         )
         rows["chunk"].extend(
@@ -286,6 +293,7 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
         *evidence.measured.devices,
         *evidence.measured.measures,
         *evidence.measured.runtimes,
+        *evidence.measured.libraries,
         *evidence.measured.peaks,
         *evidence.measured.cards,
     ):
@@ -332,15 +340,6 @@ def _clocked(load: Load) -> int | None:
     return between_us(load.begun, load.ready)
 
 
-def _service(stream: Stream) -> str | None:
-    """What the collector calls a writer: its container (whose unit is its engine's), its unit, or what it is logged as.
-
-    A client can send a container's name itself: one that reads as a unit's name is not taken for one.
-    """
-    named = stream.container is not None and not stream.container.endswith((".service", ".scope", ".slice"))
-    return (stream.container if named else stream.unit) or stream.identifier
-
-
 def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roots: dict[str, str]) -> None:
     loads = sorted(evidence.ownership.loads, key=lambda one: (one.begun.time_us or 0, one.begun.order))
     numbers = {id(load): number for number, load in enumerate(loads, 1)}
@@ -356,7 +355,7 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                 "verbosity": process.verbosity,
                 "host": stream.host,
                 "boot": stream.boot,
-                "unit": _service(stream),
+                "unit": stream.service,
                 "pid": process.pid if process.pid is not None else (pids.pop() if len(pids) == 1 else None),
                 "label": process.label or process.tag,
                 "parent_id": process.parent.process_id if process.parent else None,

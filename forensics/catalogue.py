@@ -338,6 +338,7 @@ class Program:
     devices: tuple[Mapping[str, Any], ...]
     remedies: tuple[Mapping[str, Any], ...]
     runtimes: tuple[Mapping[str, Any], ...]
+    libraries: tuple[Mapping[str, Any], ...]
     process_names: tuple[Regex, ...]
     sites: tuple[str, ...]
     """Public hosts that its lines name: documentation, a registry. They tell nothing of a machine."""
@@ -453,7 +454,7 @@ def load_programs(
 
 
 PROGRAM_KEYS = frozenset(
-    "program title newest writers grammar pattern device remedy runtime process_name site probe".split()
+    "program title newest writers grammar pattern device remedy runtime library process_name site probe".split()
 )
 
 
@@ -511,6 +512,7 @@ def _program(file: str, raw: dict[str, Any], *, bounded: bool) -> Program:
         devices=tuple(raw.get("device", ())),
         remedies=tuple(raw.get("remedy", ())),
         runtimes=tuple(raw.get("runtime", ())),
+        libraries=tuple(raw.get("library", ())),
         process_names=tuple(Regex(file, one, bounded=bounded) for one in raw.get("process_name", ())),
         sites=tuple(map(str, raw.get("site", ()))),
         writers=tuple(writers),

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from .capture import Bundle, capture, collect, files_of, words
+from .bundle import Bundle, files_of, words
+from .capture import capture, collect
 from .catalogue import load_catalogue
 from .cmd_options import Quiet
 from .errors import UsageError

@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
+from .bounds import Bounds
 from .cmd_options import CaseFile, Inputs, Patterns, Quiet, Zone, open_evidence
 from .errors import ForensicsError, QuestionError, UsageError
 from .ingest import Ingested, ingest, signature
-from .opened import parse_zone, problems, user_patterns
+from .opened import parse_time, parse_zone, problems, user_patterns
 from .progress import progress
 from .query import Limits, Result, bounded_memory, lock, run_query
 from .query_print import print_result
@@ -52,6 +53,14 @@ def ingest_command(
     case: CaseFile = None,
     tz: Zone = None,
     patterns: Patterns = None,
+    unit: Annotated[list[str] | None, typer.Option("--unit", help="Of journals, read this unit; may repeat.")] = None,
+    boot: Annotated[list[str] | None, typer.Option("--boot", help="Of journals, read this boot; may repeat.")] = None,
+    since: Annotated[str | None, typer.Option("--since", help="Of journals, read what came from then on.")] = None,
+    until: Annotated[str | None, typer.Option("--until", help="Of journals, read what came up to then.")] = None,
+    match: Annotated[
+        list[str] | None,
+        typer.Option("--match", metavar="FIELD=VALUE", help="Of journals, read entries with this trusted field."),
+    ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Go on without bytes that are lost.")] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Keep the case up to date until Ctrl-C.")] = False,
     interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds between two looks.")] = 5.0,
@@ -61,6 +70,14 @@ def ingest_command(
     if case is None:
         raise UsageError("--case FILE: where to keep the case")
 
+    bounds = Bounds.of(
+        unit or (),
+        boot or (),
+        None if since is None else parse_time(since, "--since"),
+        None if until is None else parse_time(until, "--until"),
+        match or (),
+    )
+
     def once() -> None:
         with progress(quiet=quiet) as on_progress:
             found = ingest(
@@ -68,6 +85,7 @@ def ingest_command(
                 case,
                 patterns=[*user_patterns(), *(one.absolute() for one in patterns or ())],
                 tz_us=parse_zone(tz),
+                bounds=bounds,
                 forget=forget,
                 on_progress=on_progress,
             )

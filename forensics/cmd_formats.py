@@ -115,6 +115,7 @@ def _shown(attempts: list[Attempt]) -> list[str]:
     for one in attempts[:SHOWN]:
         lines.append(f"{one.program}: {one.pattern}  {'reads it' if one.reads else 'does not read it'}")
         lines.append(f"    literal   “{one.literal}”: {one.literal_is}")
+        lines.append(f"    builds    {one.builds}")
         if one.prefix is not None:
             lines.append(f"    prefix    “{one.prefix}”" if one.prefix else "    prefix    none")
         if one.reads:

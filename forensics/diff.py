@@ -38,6 +38,14 @@ ORDER = (
 )
 """Kinds of facts in the order in which they tell most."""
 
+STATE = {
+    "version": ("version",),
+    "model": ("model", "layers"),
+    "configuration": ("argument", "setting"),
+    "what was free when it began": ("start_memory",),
+}
+"""What a state is described by, and the kinds of facts that tell it."""
+
 WHOLE = frozenset({"speculation", "cache"})
 """Kinds whose absence tells something: the load has no such part."""
 
@@ -140,7 +148,8 @@ def diff(before: Side, after: Side, catalogue: Catalogue, moment: str = "last") 
         "devices": devices,
         "items": rows,
         "changed": changed,
-        "findings": [_cause(changed)] if changed else [],
+        "described": (told := _described(*known)),
+        "findings": [*([_cause(changed)] if changed else []), *_undescribed(told)],
     }
     cited = [line for row in rows for line in row["evidence"]] + [line for one in changed for line in one["evidence"]]
     if after[0] is not before[0]:
@@ -270,6 +279,38 @@ def _cause(changed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "for": [line for one in causes for line in one["evidence"]],
         "against": [],
     }
+
+
+def _described(before: Facts, after: Facts) -> list[dict[str, Any]]:
+    """What each side's evidence tells of its state: two states can be compared only where both are described."""
+    return [
+        {
+            "what": what,
+            "before": any(key[0] in kinds for key in before),
+            "after": any(key[0] in kinds for key in after),
+        }
+        for what, kinds in STATE.items()
+    ]
+
+
+def _undescribed(told: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A claim where a side leaves its state open: what is not described is not held equal."""
+    gaps = {
+        side: [one["what"] for one in told if not one[key]]
+        for key, side in (("before", "the first"), ("after", "the second"))
+    }
+    words = [f"{' and '.join(what)} of {side}" for side, what in gaps.items() if what]
+    if not words:
+        return []
+    return [
+        {
+            "claim": f"Not both states are described: nothing tells {'; nor '.join(words)}. They are not compared as "
+            "if all else were equal.",
+            "state": "not measured",
+            "for": [],
+            "against": [],
+        }
+    ]
 
 
 def _verdict(

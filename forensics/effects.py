@@ -180,7 +180,7 @@ def _of_writer(load: Load, line: Line) -> Any:
     if "device" not in event_fields(type(event)) or getattr(event, "device", None) is not None:
         return event
     bound = load.process.writer_variables.get((line.prefix.tag, "device"), line.prefix.device)
-    return replace(event, device=str(bound))
+    return replace(event, **{"device": str(bound)})
 
 
 def close(load: Load, line: Line, reason: str) -> None:

@@ -304,6 +304,7 @@ class SpeculationConfigured(Event):
     table: ClassVar[str] = "speculation_configured"
     method: Annotated[str | None, "Method; none when the line says that there is none."] = None
     n_max: Annotated[int | None, "Depth: most tokens drafted at once."] = None
+    p_min: Annotated[float | None, "Probability under which a draft is cut short; 0 where none is."] = None
     active: Annotated[bool | None, "Whether the line says that it is on or off."] = None
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
+from .budget import budget_findings, budget_replays
 from .coverage import coverage
 from .document import choose_load
 from .errors import FaultError
@@ -104,6 +105,10 @@ def document(
         "missing": whats_missing(connection, programs, answers, moment),
         "set_aside": set_aside(connection, answers, loads, cited),
     }
+    for replay in budget_replays(connection):
+        for load in answers:
+            if load["load_id"] == replay["load_id"]:
+                load["findings"].extend(budget_findings([replay]))
     for load in answers:
         for finding in load["findings"]:
             cited.update(finding["for"], finding["against"])

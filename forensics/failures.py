@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -111,6 +112,15 @@ def _amounts(
     return asked, there
 
 
+def _refused(size_bytes: int | None) -> str:
+    return "an unknown amount" if size_bytes is None else f"{size_bytes / MIB:.2f} MiB"
+
+
+def _is_ordinal(number: str, device: str | None) -> bool:
+    """Whether a device's name ends in a number that stands for it alone."""
+    return device is not None and not device.isdigit() and re.fullmatch(rf"\D*{number}", device) is not None
+
+
 def _detail(
     connection: duckdb.DuckDBPyConnection,
     load: Mapping[str, Any],
@@ -135,9 +145,16 @@ def _detail(
             pieces.append(f"length that would fit {row['possible_tokens']} tokens, as it estimates")
         if pieces and "; ".join(pieces) not in detail:
             detail.append("; ".join(pieces))
-    for row in denied:
-        size = "an unknown amount" if row["size_bytes"] is None else f"{row['size_bytes'] / MIB:.2f} MiB"
-        sentence = f"{size} refused on {row['device'] or 'a device'}"
+    sizes = [_refused(row["size_bytes"]) for row in denied]
+    for row, size in zip(denied, sizes, strict=True):
+        device = row["device"] or "a device"
+        if device.isdigit():
+            # The runtime's own ordinal: of one refusal, the lines that follow name the device.
+            others = zip(denied, sizes, strict=True)
+            if any(same == size and _is_ordinal(device, other["device"]) for other, same in others):
+                continue
+            device = f"device {device}"
+        sentence = f"{size} refused on {device}"
         if row["free_bytes"] is not None:
             sentence += f", {row['free_bytes'] / MIB:.0f} MiB free"
         if sentence not in detail:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import __version__
+from .bounds import EVERYTHING, Bounds
 from .case import Evidence, read_evidence
 from .casefile import Made, Was, made_from
 from .casewrite import is_leftover, write_case
@@ -59,6 +60,7 @@ def ingest(
     *,
     patterns: Sequence[Path] = (),
     tz_us: int | None = None,
+    bounds: Bounds = EVERYTHING,
     forget: bool = False,
     on_progress: Progress | None = None,
 ) -> Ingested:
@@ -69,12 +71,13 @@ def ingest(
         case: The case file.
         patterns: Pattern files of the user, beside those of the case.
         tz_us: Zone of telemetry times that print none; that of the case if none is given.
+        bounds: What to read of journals; what the case was made from if that is everything.
         forget: Whether to go on without the bytes of sources that are lost.
         on_progress: Called with bytes read and bytes in all.
 
     Raises:
         CaseError: The file is no case of this program, or what it was made from is lost.
-        UsageError: There is nothing to read.
+        UsageError: There is nothing to read, or the case was made with other bounds.
     """
     case = Path(os.path.realpath(case))
     made = made_from(case) if case.exists() else Made()
@@ -86,8 +89,15 @@ def ingest(
     catalogue = load_catalogue(*_patterns(made, patterns))
     if tz_us is None and made.about.get("tz_us") is not None:
         tz_us = int(made.about["tz_us"] or 0)
-    options = Options(skip=lambda path: path.absolute() == case or is_leftover(path.absolute(), case))
-    if made.sources and _same_way(made, wanted, catalogue, tz_us):
+    before = Bounds.from_json(made.about.get("bounds"))
+    if made.sources and bounds not in {EVERYTHING, before} and not forget:
+        raise UsageError(
+            f"{case}: the case was made with other bounds ({before.as_json()}): give none to keep them, another file "
+            "for --case, or --forget to read it anew with these"
+        )
+    bounds = before if bounds == EVERYTHING else bounds
+    options = bounds.options(Options(skip=lambda path: path.absolute() == case or is_leftover(path.absolute(), case)))
+    if made.sources and bounds == before and _same_way(made, wanted, catalogue, tz_us):
         now = {one.name: Was(one.digest.size, one.digest.root) for one in digests(wanted, None, options)}
         was = {name: Was(one.size, one.root) for name, one in made.sources.items()}
         if now == was:
@@ -108,6 +118,7 @@ def ingest(
         )
     if all(one.is_unread for one in evidence.sources):
         raise UsageError("none of the inputs could be read")
+    evidence.bounds = bounds
     loads, lines = len(evidence.ownership.loads), evidence.ownership.count()
     write_case(case, evidence)
     return Ingested(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .catalogue import Catalogue
 from .events import PoolSized
 from .lives import Group, Load, Process, content_id
 from .places import Joined, Place, card_of, place_of
 from .regexes import found_in
-from .rows import CardRow, DeviceRow, MeasureRow, ProfilePeakRow, RuntimeRow
+from .rows import CardRow, DeviceRow, LibraryRow, MeasureRow, ProfilePeakRow, RuntimeRow
 from .scan import Line
 from .steady import last_order, set_clocked, with_first_clocked
 from .telemetry import Card, CardSample, Holder, HolderSample, Join, Telemetry, load_window
@@ -23,6 +24,10 @@ SETTLE_US = 700_000
 """A sample so soon after a sleep began may still show what is being freed."""
 
 
+GROWN = 0.9
+"""A process whose first sample is less than this share of its most was seen while it loaded."""
+
+
 @dataclass
 class Measured:
     """Rows that join loads to cards."""
@@ -30,6 +35,7 @@ class Measured:
     devices: list[DeviceRow] = field(default_factory=list)
     measures: list[MeasureRow] = field(default_factory=list)
     runtimes: list[RuntimeRow] = field(default_factory=list)
+    libraries: list[LibraryRow] = field(default_factory=list)
     peaks: list[ProfilePeakRow] = field(default_factory=list)
     cards: list[CardRow] = field(default_factory=list)
 
@@ -63,9 +69,14 @@ def anchor(processes: Sequence[Process], telemetry: Telemetry, catalogue: Catalo
                 lives.setdefault(holder.pid, []).append(holder)
         if not mine or len(mine) != len(lives):
             continue
+        filed = any(holder.is_filed for holders in lives.values() for holder in holders)
+        if filed and len(mine) > 1:
+            continue  # the time of a file gives no order
         ordered = sorted(lives.values(), key=lambda one: min(holder.first_us for holder in one))
         for process, holders in zip(mine, ordered, strict=True):
             joins[id(process)] = Join(tuple(holders), "order of lives; the log has no wall time", "inferred")
+        if filed or not all(_appeared(holders, telemetry) for holders in ordered):
+            continue  # it may have run for days before somebody looked; and a file's time is not when memory appeared
         relayed = {id(one.group): one.group for one in mine if one.parent is not None}
         for group in relayed.values():
             _set_group_times(group, joins)
@@ -74,20 +85,42 @@ def anchor(processes: Sequence[Process], telemetry: Telemetry, catalogue: Catalo
                 _set_times(process, joins[id(process)].holders)
 
 
+def _interval_us(holders: Sequence[Holder]) -> int:
+    """How long it is from one sample to the next."""
+    gaps = sorted(b.at_us - a.at_us for a, b in itertools.pairwise(holders[0].samples))
+    return gaps[len(gaps) // 2] if gaps else 1_000_000
+
+
+def _appeared(holders: Sequence[Holder], telemetry: Telemetry) -> bool:
+    """Whether the samples show a process come, and were not begun when it had long been there.
+
+    A look before did not list it, or a card held less than it does; or its first sample is of a part of its memory.
+    """
+    first = min(holder.first_us for holder in holders)
+    before = first - _interval_us(holders)
+    if any(one.first_us < before for one in telemetry.holders):
+        return True
+    for holder in holders:
+        used = [one.used for one in holder.samples if one.used is not None]
+        if not used:
+            continue
+        less = any(one.at_us < before and one.used is not None and one.used < used[0] for one in holder.card.samples)
+        if less or used[0] < GROWN * max(used):
+            return True
+    return False
+
+
 def _earliest_zero(lines: Sequence[Line], holders: Sequence[Holder]) -> int | None:
     """When a writer's own clock was zero, at the earliest: its memory appears between two samples, the later the first.
 
     The clock of the first line about a device tells when it had touched a card.
     """
     first = min(holder.first_us for holder in holders)
-    samples = holders[0].samples
-    gaps = sorted(b.at_us - a.at_us for a, b in itertools.pairwise(samples))
-    interval = gaps[len(gaps) // 2] if gaps else 1_000_000
     clocks = [(clock, one) for one in lines if (clock := one.clock_us) is not None]
     if not clocks:
         return None
     touched = next((clock for clock, one in clocks if one.pattern.event.table == "device_seen"), clocks[0][0])
-    return first - interval - touched
+    return first - _interval_us(holders) - touched
 
 
 def _set_times(process: Process, holders: Sequence[Holder]) -> None:
@@ -193,6 +226,7 @@ def measure(
             if joined.card is not None:
                 _measure_device(found, load, device, joined, join, telemetry)
                 _runtime(found, load, device, joined, catalogue)
+                _libraries(found, load, device, joined.card, catalogue)
                 _profile_peak(found, load, device, joined)
             elif any(item.mark == "counted" for item in load.items):
                 _calibrated(found, load, device, None, catalogue)
@@ -419,11 +453,39 @@ def _runtime(found: Measured, load: Load, device: str, joined: Joined, catalogue
     _calibrated(found, load, device, joined.card, catalogue)
 
 
+def _measured_on(entry: Mapping[str, Any], card: Card | None) -> bool:
+    """Whether a figure of the catalogue was measured on such a card."""
+    if not found_in(entry["card"], (card.name if card else None) or ""):
+        return False
+    return card is None or card.driver is None or found_in(f"^(?:{entry['driver']})", card.driver)
+
+
+def _libraries(found: Measured, load: Load, device: str, card: Card, catalogue: Catalogue) -> None:
+    """What its settings may have it load later: whether they do is asked when settings and requests are in tables."""
+    for entry in catalogue.program(load.engine).libraries:
+        if not _measured_on(entry, card):
+            continue
+        low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
+        for setting, value in entry["settings"].items():
+            found.libraries.append(
+                LibraryRow(
+                    load_id=load.load_id,
+                    device=device,
+                    name=entry["name"],
+                    setting=setting,
+                    value=value,
+                    from_tokens=entry["from_tokens"],
+                    size_bytes=(low + high) // 2,
+                    low_bytes=low,
+                    high_bytes=high,
+                    origin=f"calibration for {entry['card']}, {entry['engine']}: {entry['origin']}",
+                )
+            )
+
+
 def _calibrated(found: Measured, load: Load, device: str, card: Card | None, catalogue: Catalogue) -> None:
     for entry in catalogue.program(load.engine).runtimes:
-        if not found_in(entry["card"], (card.name if card else None) or ""):
-            continue
-        if card is not None and card.driver is not None and not found_in(f"^(?:{entry['driver']})", card.driver):
+        if not _measured_on(entry, card):
             continue
         low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
         which = entry["card"].replace(".*", "any card")

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import duckdb
 
 from .amounts import count
+from .builds import release
+from .places import FILED
+from .records.samples import UNPLACED
 
 __all__ = ["Programs", "whats_missing"]
 
@@ -33,6 +36,12 @@ def whats_missing(
                 "remedy": "Give the server's log or journal from its start on.",
             }
         )
+        for (program,) in connection.execute("SELECT DISTINCT program FROM line ORDER BY program").fetchall():
+            found.extend(
+                {name: remedy[name] for name in ("what", "because", "remedy")}
+                for remedy in programs.remedies(program)
+                if "LoadBegan" in remedy.get("absent", ())
+            )
     begun = {
         load_id: (implied, level)
         for load_id, implied, level in connection.execute(
@@ -125,7 +134,7 @@ def _verbosity(
     found = []
     for remedy in programs.remedies(answer["engine"]):
         present = any(printed.by(answer["load_id"], name) for name in remedy.get("absent", ()))
-        if present or answer["failure"]:
+        if present or answer["failure"] or not _is_of(remedy, answer["engine_version"]):
             continue
         if "level_below" in remedy and level is not None and level.isdigit() and int(level) >= remedy["level_below"]:
             continue
@@ -140,20 +149,50 @@ def _verbosity(
     return found
 
 
+def _is_of(remedy: Mapping[str, Any], version: str | None) -> bool:
+    """Whether a remedy is for a build, or may be: of one that is not printed nothing is known."""
+    build = release(version or "")
+    if len(build) == 1:
+        return True
+    since, until = (release(remedy[name]) if name in remedy else None for name in ("since", "until"))
+    return (since is None or since <= build) and (until is None or build <= until)
+
+
 def _table(event: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
 
 
 def _measurement(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any], moment: str) -> list[dict[str, Any]]:
     on_cards = [device for device in answer["devices"] if device["where"] == "card"]
-    if not on_cards or answer["failure"] or any(device["measured_mib"] is not None for device in on_cards):
+    if not on_cards or answer["failure"]:
+        return []
+    measured = [device for device in on_cards if device["measured_mib"] is not None]
+    if any((device["joined_by"] or "").endswith(FILED) for device in measured):
+        return [
+            {
+                "what": "the time of the measured use",
+                "because": "the capture prints none: its file's modification time stands for it",
+                "remedy": "Sample with a time: for nvidia-smi, timestamp is a column to ask for.",
+                "load_id": answer["load_id"],
+            }
+        ]
+    if measured:
         return []
     samples = connection.execute("SELECT count(*) FROM holder_sample").fetchone()
     cards = connection.execute("SELECT count(*) FROM card_sample").fetchone()
     joined = connection.execute(
         "SELECT count(*) FROM holder_sample JOIN load USING (process_id) WHERE load_id = ?", [answer["load_id"]]
     ).fetchone()
-    if not (samples and samples[0]) and not (cards and cards[0]):
+    unplaced = connection.execute(
+        "SELECT source_id, what, remedy FROM problem WHERE severity = 'loss' AND contains(what, ?) AND remedy <> '' "
+        "ORDER BY ALL LIMIT 1",
+        [UNPLACED],
+    ).fetchone()
+    if not (samples and samples[0]) and not (cards and cards[0]) and unplaced:
+        source, what, remedy = unplaced
+        because = f"there is telemetry that cannot be used, in {source}: {what}"
+        remedy = f"{remedy[:1].upper()}{remedy[1:]}."
+    elif not (samples and samples[0]) and not (cards and cards[0]):
         because = "there is no telemetry in the evidence"
         remedy = (
             "Sample the cards: nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory "

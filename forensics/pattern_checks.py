@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+from .builds import release
 from .catalogue import Catalogue, Pattern, Program
 from .errors import CatalogueError
 from .growth import growth
@@ -58,6 +59,8 @@ class Attempt:
     rest: str = ""
     failed: str = ""
     because: str = ""
+    builds: str = ""
+    """The builds that print this wording, as far as the file says."""
 
 
 def lint(catalogue: Catalogue) -> list[Fault]:
@@ -88,8 +91,16 @@ def _lint(program: Program) -> Iterator[Fault]:
             yield Fault(pattern.where, f"takes more than in proportion to a line's length: {where}; {REMEDY}")
         if pattern.regex.groups != frozenset(compiled.groupindex):
             yield Fault(pattern.where, "its groups are not what they look like; name them as (?P<name>…)")
+        if pattern.since and pattern.until and release(pattern.until) <= release(pattern.since):
+            yield Fault(pattern.where, f"until {pattern.until} is not later than since {pattern.since}")
         if not pattern.nevers:
             yield Fault(pattern.where, "no [[pattern.never]]: a line that looks like it and must not match")
+
+
+def _builds(program: Program, pattern: Pattern) -> str:
+    first = f"from {pattern.since}" if pattern.since else "from the first build the catalogue knows"
+    known = f" ({program.newest})" if program.newest else ""
+    return f"{first} to {pattern.until}" if pattern.until else f"{first} to the newest it knows{known}"
 
 
 def _messages(program: Program, pattern: Pattern) -> list[str]:
@@ -153,7 +164,8 @@ def explain_line(catalogue: Catalogue, line: str) -> list[Attempt]:
             literal_is = "there" if pattern.contains in line else _nearly(pattern.contains, line)
             if literal_is is None:
                 continue
-            found.append(_attempt(program, pattern, line, literal_is, prefix))
+            attempt = _attempt(program, pattern, line, literal_is, prefix)
+            found.append(replace(attempt, builds=_builds(program, pattern)))
     rank = {True: 0, False: 1}
 
     def near(one: Attempt) -> tuple[object, ...]:

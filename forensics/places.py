@@ -11,7 +11,7 @@ from .lives import Load, Process
 from .regexes import found_in
 from .telemetry import Card, Holder, Join, Telemetry, same_bus
 
-__all__ = ["Place", "card_of", "place_of"]
+__all__ = ["FILED", "Place", "card_of", "place_of"]
 
 
 class Place(NamedTuple):
@@ -55,6 +55,10 @@ def _ordinal(device: str) -> int | None:
     return int(found[1]) if found else None
 
 
+FILED = "read at the time of its file"
+"""What is said of a measurement whose time no row prints."""
+
+
 def card_of(device: str, devices: Sequence[str], process: Process, telemetry: Telemetry, join: Join | None) -> Joined:
     """Which card a device of a process is.
 
@@ -68,6 +72,14 @@ def card_of(device: str, devices: Sequence[str], process: Process, telemetry: Te
     Returns:
         The card, the process's holders on it, and how it is known; no card if nothing proves one.
     """
+    found = _card_of(device, devices, process, telemetry, join)
+    samples = [one for holder in found.holders for one in holder.samples] or (found.card.samples if found.card else [])
+    if any(one.filed for one in samples):
+        return found._replace(by=f"{found.by}; {FILED}", scope="inferred")
+    return found
+
+
+def _card_of(device: str, devices: Sequence[str], process: Process, telemetry: Telemetry, join: Join | None) -> Joined:
     nothing = Joined(None, (), "nothing says which card this is", "none")
     mine = join.holders if join else ()
 

@@ -24,7 +24,7 @@ class SourceRow(Row):
     size_bytes: Annotated[int, "Bytes after decompression."]
     digest: Annotated[str, "Root of the digests of its 1 MiB chunks."]
     records: Annotated[int, "Records found in it."]
-    modified_us: Annotated[int | None, "When it was last written, where the year of its times rests on that."]
+    modified_us: Annotated[int | None, "When it was last written, where its times, or their year, rest on that."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class LineRow(Row):
     cursor: Annotated[str | None, "Journal cursor."]
     host: Annotated[str | None, "Host."]
     boot: Annotated[str | None, "Boot id."]
-    unit: Annotated[str | None, "Unit."]
+    unit: Annotated[str | None, "Unit, else the container that the collector names."]
     program: Annotated[str, "Program whose pattern read it."]
     pattern: Annotated[str, "Pattern."]
     event: Annotated[str, "Table of the event."]
@@ -296,6 +296,23 @@ class RuntimeRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LibraryRow(Row):
+    """A library that a process loads on a card once its work asks for it: what settings of the load tell of that."""
+
+    table: ClassVar[str] = "library"
+    load_id: Annotated[str, "Load."]
+    device: Annotated[str, "Device."]
+    name: Annotated[str, "What it is."]
+    setting: Annotated[str, "Name of a setting that asks for it."]
+    value: Annotated[str, "Expression of the values with which it does."]
+    from_tokens: Annotated[int, "Tokens of the smallest prompt with which it is loaded."]
+    size_bytes: Annotated[int, "The middle of the interval."]
+    low_bytes: Annotated[int, "Lower bound."]
+    high_bytes: Annotated[int, "Upper bound."]
+    origin: Annotated[str, "Where the figure comes from."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnreadRow(Row):
     """A record that carries a size, a device or a token count and that no pattern read."""
 
@@ -399,6 +416,7 @@ ROW_TYPES: tuple[type[Row], ...] = (
     MeasureRow,
     ProfilePeakRow,
     RuntimeRow,
+    LibraryRow,
     UnreadRow,
     CountRow,
     TwinRow,

@@ -7,20 +7,31 @@ id, by being the only card that the process holds, or by bus order; never by its
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from .catalogue import Catalogue, Program
 from .clocks import elapsed_us
 from .lives import Load, Process
-from .records.block import CardSamples, HolderSamples
+from .records.block import CardSamples, HolderSamples, Source
+from .records.samples import UNPLACED
 
 __all__ = ["Card", "CardSample", "Holder", "HolderSample", "Join", "Telemetry", "gather", "join_processes", "lives"]
 
 QUARTER_US = 15 * 60 * 1_000_000
 """Zones differ from UTC by multiples of 15 minutes."""
+
+Times = npt.NDArray[np.int64]
+"""Moments in order, µs."""
 
 SLACK_US = 2_500_000
 """How far a life seen in samples may stick out of the life that the log shows."""
@@ -29,9 +40,22 @@ EDGE_US = 300_000
 COVERED = 0.8
 """A life that is only known by its time needs this share of its samples inside it, give or take an edge."""
 
+SETTLED_US = 1_000_000
+"""So long after it got ready a process is listed by whoever looks: it has held its memory for a while."""
+
 
 BESIDE_US = 2_000_000
 """How near in time a sample that says more makes another one needless: tables print whole seconds."""
+
+
+NAMELESS = (None, None, None)
+"""The identity of a card in a row that names none."""
+
+OTHERS_PRINT = "readings without a time are set aside: of the same card, others print theirs"
+NO_CARD = f"rows that name no card and print no time {UNPLACED}: the evidence has cards that they could be of"
+SEVERAL = "rows that name no card are of several: each moment has more than one"
+
+Samples = TypeVar("Samples", CardSamples, HolderSamples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +71,8 @@ class CardSample:
     root: str
     offset: int
     length: int
+    filed: bool = False
+    """Whether its time is only that of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +85,7 @@ class HolderSample:
     root: str
     offset: int
     length: int
+    filed: bool = False
 
 
 @dataclass(eq=False)
@@ -92,6 +119,11 @@ class Holder:
     name: str | None
     card: Card
     samples: list[HolderSample] = field(default_factory=list)
+
+    @property
+    def is_filed(self) -> bool:
+        """Whether its times are only those of files."""
+        return any(one.filed for one in self.samples)
 
     @property
     def first_us(self) -> int:
@@ -131,15 +163,20 @@ class Telemetry:
     """Names of the sources whose times are UTC as they stand."""
 
     def card(self, uuid: str | None, pci: str | None, index: int | None) -> Card:
-        """The card with that identity, made if it is new."""
+        """The card with that identity, of which it may say more than was known; made if it is new."""
         for card in self.cards:
             if uuid is not None and card.uuid is not None:
-                if card.uuid == uuid:
-                    return card
+                found = card.uuid == uuid
             elif pci is not None and card.pci_bus_id is not None:
-                if same_bus(card.pci_bus_id, pci):
-                    return card
-            elif index is not None and card.index == index:
+                found = same_bus(card.pci_bus_id, pci)
+            elif (uuid, pci, index) == NAMELESS:
+                found = (card.uuid, card.pci_bus_id, card.index) == NAMELESS
+            else:
+                found = index is not None and card.index == index
+            if found:
+                card.uuid = card.uuid or uuid
+                card.index = index if card.index is None else card.index
+                card.pci_bus_id = card.pci_bus_id or pci
                 return card
         card = Card(uuid, index, pci, None, None)
         self.cards.append(card)
@@ -165,50 +202,41 @@ def gather(
     card_sets, holder_sets = list(card_sets), list(holder_sets)
     every: list[CardSamples | HolderSamples] = [*card_sets, *holder_sets]
     telemetry.zoned = {one.source.name for one in every if one.zone_known}
-    for cards in card_sets:
-        root = cards.source.digest.root
-        for row, wall in enumerate(cards.wall_us):
-            if wall is None:
-                continue
-            card = telemetry.card(cards.uuid[row], cards.pci_bus_id[row], cards.index[row])
-            card.uuid = card.uuid or cards.uuid[row]
-            card.index = cards.index[row] if card.index is None else card.index
-            card.pci_bus_id = card.pci_bus_id or cards.pci_bus_id[row]
-            card.name = card.name or cards.name[row]
-            card.driver = card.driver or cards.driver
-            card.samples.append(
-                CardSample(
-                    wall,
-                    cards.total_bytes[row],
-                    cards.used_bytes[row],
-                    cards.free_bytes[row],
-                    cards.reserved_bytes[row],
-                    cards.source.name,
-                    root,
-                    cards.offset[row],
-                    cards.length[row],
-                )
+    for cards, row, wall, card in _placed(card_sets, telemetry):
+        card.name = card.name or cards.name[row]
+        card.driver = card.driver or cards.driver
+        card.samples.append(
+            CardSample(
+                wall,
+                cards.total_bytes[row],
+                cards.used_bytes[row],
+                cards.free_bytes[row],
+                cards.reserved_bytes[row],
+                cards.source.name,
+                cards.source.digest.root,
+                cards.offset[row],
+                cards.length[row],
+                cards.source.is_filed(wall),
             )
+        )
     rows: dict[tuple[int, int], list[tuple[HolderSample, str | None]]] = {}
     places: dict[tuple[int, int], Card] = {}
-    for holders in holder_sets:
-        root = holders.source.digest.root
-        for row, wall in enumerate(holders.wall_us):
-            pid = holders.pid[row]
-            if wall is None or pid is None:
-                continue
-            card = telemetry.card(holders.uuid[row], holders.pci_bus_id[row], holders.index[row])
-            key = (id(card), pid)
-            places[key] = card
-            sample = HolderSample(
-                wall,
-                holders.used_bytes[row],
-                holders.source.name,
-                root,
-                holders.offset[row],
-                holders.length[row],
-            )
-            rows.setdefault(key, []).append((sample, holders.process[row]))
+    for holders, row, wall, card in _placed(holder_sets, telemetry):
+        pid = holders.pid[row]
+        if pid is None:
+            continue
+        key = (id(card), pid)
+        places[key] = card
+        sample = HolderSample(
+            wall,
+            holders.used_bytes[row],
+            holders.source.name,
+            holders.source.digest.root,
+            holders.offset[row],
+            holders.length[row],
+            holders.source.is_filed(wall),
+        )
+        rows.setdefault(key, []).append((sample, holders.process[row]))
     for key, samples in rows.items():
         samples.sort(key=lambda one: one[0].at_us)
         holder: Holder | None = None
@@ -226,6 +254,57 @@ def gather(
     telemetry.cards.sort(key=lambda one: (one.index is None, one.index or 0, one.uuid or ""))
     telemetry.holders.sort(key=lambda one: (one.first_us, one.pid, one.card.index or 0))
     return telemetry
+
+
+def _placed(sets: Sequence[Samples], telemetry: Telemetry) -> Iterator[tuple[Samples, int, int, Card]]:
+    """Every row that has a time, with its set, that time and its card.
+
+    Rows whose time is only their file's are set aside where others of that card print theirs: a file may have been
+    copied, and its time must not set a reading between them. One that names no card is taken where none is known.
+    """
+    dated: set[int] = set()  # cards of which a row prints its time
+    later: list[tuple[bool, Samples, int, int]] = []
+    for one in sets:
+        pids: Sequence[int | None] = one.pid if isinstance(one, HolderSamples) else [None] * len(one.wall_us)
+        nameless = [_identity(one, row) == NAMELESS for row in range(len(one.wall_us))]
+        moments = Counter(itertools.compress(zip(one.wall_us, pids, strict=True), nameless))
+        for row, wall in enumerate(one.wall_us):
+            if wall is None:
+                continue
+            if one.source.is_filed(wall):
+                later.append((nameless[row], one, row, wall))
+                continue
+            if nameless[row] and moments[wall, pids[row]] > 1:
+                _set_aside(one.source, SEVERAL)
+                continue
+            card = telemetry.card(*_identity(one, row))
+            dated.add(id(card))
+            yield one, row, wall, card
+    named = {id(card) for card in telemetry.cards}
+    for unnamed, one, row, wall in sorted(later, key=itemgetter(0)):
+        if unnamed and named:
+            _set_aside(one.source, NO_CARD)
+            continue
+        card = telemetry.card(*_identity(one, row))
+        if not unnamed:
+            named.add(id(card))
+        if id(card) in dated:
+            _set_aside(one.source, OTHERS_PRINT)
+        else:
+            yield one, row, wall, card
+
+
+def _identity(one: CardSamples | HolderSamples, row: int) -> tuple[str | None, str | None, int | None]:
+    return one.uuid[row], one.pci_bus_id[row], one.index[row]
+
+
+def _set_aside(source: Source, why: str) -> None:
+    """Count a row that is not taken."""
+    for place, one in enumerate(source.problems):
+        if one.what == why:
+            source.problems[place] = one._replace(count=one.count + 1)
+            return
+    source.tell("loss", why)
 
 
 def _fullest(samples: Sequence[CardSample]) -> list[CardSample]:
@@ -360,6 +439,7 @@ def _join_by_life(
         if id(holder) not in taken:
             free.setdefault(holder.pid, []).append(holder)
     waiting = [one for one in processes if id(one) not in joins and one.loads]
+    looks = _looks(telemetry)
     fits: dict[int, set[int]] = {}
     for process in waiting:
         life = known[id(process)]
@@ -370,7 +450,8 @@ def _join_by_life(
         for pid, holders in free.items():
             if relayed and process.group.stream.trusted and pid == process.group.stream.pid:
                 continue
-            if _covered(holders, life) >= COVERED and all(_named(one, program) for one in holders):
+            named = all(_named(one, program) for one in holders)
+            if named and _covered(holders, life) >= COVERED and not _was_missing(holders, process, life, looks):
                 fits.setdefault(id(process), set()).add(pid)
     claims: dict[int, list[int]] = {}
     for process_key, pids in fits.items():
@@ -388,6 +469,32 @@ def _covered(holders: Sequence[Holder], life: Life) -> float:
     end = 1 << 62 if life.end_us is None else life.end_us + EDGE_US
     times = [one.at_us for holder in holders for one in holder.samples]
     return sum(begin <= at <= end for at in times) / len(times)
+
+
+def _looks(telemetry: Telemetry) -> dict[str, Times]:
+    """When each source listed processes: one look at the cards lists all of them."""
+    times: dict[str, list[int]] = {}
+    for holder in telemetry.holders:
+        for one in holder.samples:
+            times.setdefault(one.source, []).append(one.at_us)
+    return {source: np.unique(np.array(at, np.int64)) for source, at in times.items()}
+
+
+def _was_missing(holders: Sequence[Holder], process: Process, life: Life, looks: Mapping[str, Times]) -> bool:
+    """Whether a look at the cards, while a load of the process was there, listed others and not this pid."""
+    for source in {one.source for holder in holders for one in holder.samples}:
+        seen = np.unique([one.at_us for holder in holders for one in holder.samples if one.source == source])
+        for load in process.loads:
+            _, ready, closing = load_window(load)
+            end = life.end_us if closing is None else closing
+            if ready is None or end is None:
+                continue
+            begin, end = np.searchsorted(looks[source], (ready + SETTLED_US, end - EDGE_US))
+            within = looks[source][begin:end]
+            after = np.searchsorted(seen, within - EDGE_US)
+            if np.any((after == len(seen)) | (seen[np.minimum(after, len(seen) - 1)] > within + EDGE_US)):
+                return True
+    return False
 
 
 def _overlaps(holder: Holder, life: Life) -> bool:

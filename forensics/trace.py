@@ -29,10 +29,11 @@ def chrome_trace(
     events: list[Event] = []
     for number, card in enumerate(cards, 1):
         events += _named(number, card["name"], number)
-        for at_us, amount in card["levels"]:
+        # What was sampled once begins and ends at one moment: a counter has one value there.
+        for at_us, amount in dict(card["levels"]).items():
             events.append(_counter(number, "used MiB", at_us, amount))
         for holder in card["holders"]:
-            for at_us, amount in holder["levels"]:
+            for at_us, amount in dict(holder["levels"]).items():
                 events.append(_counter(number, f"{visible(holder['name'])} MiB", at_us, amount))
     for number, load in enumerate(loads, FIRST_LOAD):
         events += _named(number, load["name"], number)

@@ -2,8 +2,9 @@
 --
 -- One setting of a load: an argument of its command line, or a value that the program says is in effect.
 --
--- What a server says while it serves is a state, no setting. Arguments are read from the three forms in which programs print them: a dictionary, key=value pairs, a command line. The
--- last value of a name counts, within each of `argument` and `setting`. What is not printed is not here: it has its default.
+-- What a server says while it serves is a state, no setting. Arguments are read from the four forms in which programs
+-- print them: a dictionary, the fields of a record ({Parallel:1 KvSize:4096}), key=value pairs, a command line. The last
+-- value of a name counts, within each of `argument` and `setting`. What is not printed is not here: it has its default.
 --
 -- load_id   VARCHAR  The load.
 -- origin    VARCHAR  argument or setting.
@@ -24,6 +25,8 @@ matches AS (
     SELECT
         load_id, line_id, ordinal,
         CASE
+            WHEN regexp_matches(text, '^\s*\{\w+:')
+                THEN regexp_extract_all(text, '\w+:[^\s\[\]{}]*(?:\[[^\]]*\])?')
             WHEN regexp_matches(text, '^\s*\{')
                 THEN regexp_extract_all(text, '''\w+'': (?:''[^'']*''|\[[^\]]*\]|\{[^}]*\}|[^,{}\[\]]+)')
             WHEN regexp_matches(text, '\b\w+=')
@@ -39,7 +42,7 @@ arguments AS (
     SELECT
         load_id, 'argument' AS origin, 'target' AS part, line_id, ordinal,
         regexp_extract(pair, '^\s*''?(--?[A-Za-z][\w-]*|\w+)', 1) AS name,
-        trim(regexp_replace(pair, '^\s*(?:''\w+'': |\w+=|--?[A-Za-z][\w-]*[ =]?)', ''), ' ''') AS value
+        trim(regexp_replace(pair, '^\s*(?:''\w+'': |\w+=|\w+:|--?[A-Za-z][\w-]*[ =]?)', ''), ' ''') AS value
     FROM pairs
 ),
 settings AS (

@@ -4,7 +4,8 @@
 --
 -- `tiny`: nearly everything accepted of few tokens; says nothing (95 % of fewer than 64 drafted). `trivial`: nearly
 -- everything accepted of many; text that repeats or echoes its prompt does that. `collapse`: the rate of a load falls to
--- half or less and stays there, with 100 drafted tokens on either side (a difference of six standard errors). `synthetic`:
+-- half or less and stays there, with 100 drafted tokens on either side (a difference of six standard errors); with it
+-- what the load decoded at before and after. `synthetic`:
 -- a benchmarking switch makes the acceptance up. `arithmetic`: figures of one line cannot all be true. `depth`: asked for
 -- one depth, set up with another. `totals`: cumulative counts and the sum of requests cannot both be whole. `inert`: set
 -- up and never drafted.
@@ -45,19 +46,52 @@ halves AS (
     FROM running
     WHERE drafted_before >= 100 AND drafted_after >= 100
 ),
-collapses AS (
-    SELECT
-        halves.load_id, 'collapse' AS doubt, halves.ordinal,
-        format('{:.1f} % accepted before, {:.1f} % from here on', 100 * before, 100 * after)
-            || CASE WHEN load.end_reason IN ('crashed', 'killed', 'failed')
-                THEN '; the load then ended: ' || load.end_reason ELSE '' END AS note,
-        concat_ws(' ', halves.line_id, CASE WHEN load.end_reason IN ('crashed', 'killed', 'failed') THEN load.ended_line END)
-            AS lines
+worst AS (
+    SELECT *
     FROM halves
-    JOIN load USING (load_id)
     WHERE after <= before / 2
         AND (before - after) / nullif(sqrt(pooled * (1 - pooled) * (1 / drafted_before + 1 / drafted_after)), 0) >= 6
-    QUALIFY row_number() OVER (PARTITION BY halves.load_id ORDER BY before - after DESC, halves.ordinal) = 1
+    QUALIFY row_number() OVER (PARTITION BY load_id ORDER BY before - after DESC, ordinal) = 1
+),
+-- What it decoded at on either side: by its requests, else by its statistics lines, whose windows are no rates of any.
+paces AS (
+    SELECT
+        worst.load_id,
+        median(rates.decode_per_s) FILTER (rates.last < worst.ordinal) AS before,
+        median(rates.decode_per_s) FILTER (rates.last >= worst.ordinal) AS after
+    FROM worst
+    JOIN request_rates AS rates USING (load_id)
+    GROUP BY worst.load_id
+),
+windows AS (
+    SELECT
+        worst.load_id,
+        avg(said.generated_tokens_per_s) FILTER (said.ordinal < worst.ordinal) AS before,
+        avg(said.generated_tokens_per_s) FILTER (said.ordinal >= worst.ordinal) AS after
+    FROM worst
+    JOIN engine_measured AS said USING (load_id)
+    WHERE said.believed AND said.generated_tokens_per_s > 0
+    GROUP BY worst.load_id
+),
+collapses AS (
+    SELECT
+        worst.load_id, 'collapse' AS doubt, worst.ordinal,
+        format('{:.1f} % accepted before, {:.1f} % from here on', 100 * worst.before, 100 * worst.after)
+            || CASE
+                WHEN paces.before IS NOT NULL AND paces.after IS NOT NULL
+                    THEN format('; decoding at {:.1f} tok/s before, {:.1f} after', paces.before, paces.after)
+                WHEN windows.before IS NOT NULL AND windows.after IS NOT NULL
+                    THEN format('; windows of {:.1f} tok/s before, {:.1f} after', windows.before, windows.after)
+                ELSE ''
+            END
+            || CASE WHEN load.end_reason IN ('crashed', 'killed', 'failed')
+                THEN '; the load then ended: ' || load.end_reason ELSE '' END AS note,
+        concat_ws(' ', worst.line_id, CASE WHEN load.end_reason IN ('crashed', 'killed', 'failed') THEN load.ended_line END)
+            AS lines
+    FROM worst
+    JOIN load USING (load_id)
+    LEFT JOIN paces USING (load_id)
+    LEFT JOIN windows USING (load_id)
 ),
 made_up AS (
     SELECT failure_reported.load_id, 'synthetic' AS doubt, ordinal, 'a benchmarking switch makes the acceptance up' AS note,
@@ -103,7 +137,9 @@ inert AS (
             WHEN speculation.refused THEN 'asked for, but this context cannot speculate'
             WHEN requests.telling > 0 THEN format('set up, but none of {} timed requests drafted', requests.telling)
             ELSE format('set up, but {} statistics lines with tokens generated come without drafts', requests.windows)
-        END AS note,
+        END
+            || CASE WHEN speculation.draft_model IS NOT NULL AND NOT speculation.said_off AND NOT speculation.refused
+                THEN '; a draft model that is missing does that without a line of its own' ELSE '' END AS note,
         concat_ws(' ', speculation.argument_lines, speculation.against_lines, speculation.for_lines, requests.lines) AS lines
     FROM speculation
     LEFT JOIN draft_requests AS requests USING (load_id)

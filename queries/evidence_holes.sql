@@ -3,13 +3,14 @@
 -- One row a hole in the evidence: a time in which something can have happened that nobody wrote down.
 --
 -- sampling: a pause between samples of a card. suppressed: messages that the journal dropped. unsampled: a load that no
--- sample shows, though cards were sampled in its time, or because none was. timeless: a source without wall time.
+-- sample shows, though cards were sampled in its time, or because none was. timeless: a source without wall time. suspended:
+-- the host slept. step: its clock was set. unclear: one of those two.
 --
--- kind     VARCHAR  sampling, suppressed, unsampled or timeless.
--- subject  VARCHAR  Card, source or load.
+-- kind     VARCHAR  sampling, suppressed, unsampled, timeless, suspended, step or unclear.
+-- subject  VARCHAR  Card, source, load or host.
 -- from_us  BIGINT   Begin, if it has one.
 -- to_us    BIGINT   End, if it has one.
--- number   BIGINT   Messages, lines or seconds.
+-- number   BIGINT   Messages, lines or seconds; of a clock that was set back, less than nothing.
 -- line_id  VARCHAR  Evidence, if there is a line.
 WITH ticks AS (
     SELECT DISTINCT card_sample.card_id, card_sample.source_id, card_sample.at_us
@@ -56,8 +57,14 @@ timeless AS (
     FROM line
     GROUP BY line.source_id
     HAVING bool_and(line.time_us IS NULL)
+),
+clocks AS (
+    SELECT
+        kind, coalesce(host, boot) AS subject, from_us, to_us, (change_us // 1000000)::BIGINT AS number, line_id
+    FROM clock_changes
 )
 SELECT * FROM sampling
+UNION ALL SELECT * FROM clocks
 UNION ALL SELECT * FROM suppressed
 UNION ALL SELECT * FROM unsampled
 UNION ALL SELECT * FROM timeless

@@ -4,8 +4,8 @@
 --
 -- Where a domain has no wall time, places among the lines stand for times (line_at).
 -- evicted: a supervisor's own line says that a load has to go for it. gone: another load ended within 30 s before it,
--- or while it loaded. presumed: no end of the one before is logged, it was in use less than its keep-alive ago, and it
--- ended or its model begins again later. free: the one before had gone by itself. beside: the one before is still there. Of
+-- or while it loaded, and not because its time to live was over. presumed: no end of the one before is logged, it was in
+-- use less than its keep-alive ago, and it ended or its model begins again later. free: the one before had gone by itself. beside: the one before is still there. Of
 -- the same model: woke, crashed, options, expired, restarted, again (the log does not say why).
 --
 -- load_id      VARCHAR   The load.
@@ -116,11 +116,33 @@ witnessed AS (
         AND decided.at <= follows.begun_at
     GROUP BY follows.load_id
 ),
+-- Loads whose time to live a supervisor's line says was over: nobody took their place.
+expired AS (
+    SELECT process_domain.domain, regexp_extract(said.model, '[^/\\]+$') AS name, times.at
+    FROM scheduler_decided AS said
+    JOIN process_domain USING (process_id)
+    JOIN times USING (line_id)
+    WHERE said.what = 'expire' AND said.believed
+        AND coalesce(said.reason, '') NOT LIKE '%failed%' AND coalesce(said.reason, '') NOT LIKE 'out of memory%'
+),
+names AS (
+    SELECT load_id, domain, begun_at, gone_at, regexp_extract(model, '[^/\\]+$') AS name FROM placed
+    UNION
+    SELECT load_id, domain, begun_at, gone_at, identity FROM placed
+),
+expiries AS (
+    SELECT DISTINCT names.load_id
+    FROM names
+    JOIN expired ON expired.domain = names.domain AND expired.name = names.name
+    WHERE expired.at > names.begun_at AND expired.at <= names.gone_at
+),
 victims AS (
     SELECT
         follows.load_id,
         bool_or(other.end_reason = 'evicted') AS evicted,
-        bool_or(other.end_reason <> 'sleep' AND other.gone_at >= follows.begun_at - 30000000) AS just_gone
+        bool_or(
+            other.end_reason <> 'sleep' AND expiries.load_id IS NULL AND other.gone_at >= follows.begun_at - 30000000
+        ) AS just_gone
     FROM follows
     LEFT JOIN placed AS after ON after.domain = follows.domain AND after.place = follows.place + 1
     JOIN placed AS other
@@ -133,6 +155,7 @@ victims AS (
             -- A supervisor that only counts its children says after a load got ready that another had gone for it.
             OR (other.gone_by_count AND other.gone_at < coalesce(after.begun_at, other.gone_at + 1))
         )
+    LEFT JOIN expiries ON expiries.load_id = other.load_id
     GROUP BY follows.load_id
 ),
 -- A log that shows no end of a load whose model begins again later shows that it had ended; the last in turn is taken

@@ -9,6 +9,7 @@
 -- configured      BOOLEAN  true if anything asks for it, false if its arguments or lines rule it out, else empty.
 -- method          VARCHAR  Method: by its lines, else by its arguments.
 -- n_max           BIGINT   Depth, most tokens drafted at once: by its lines, else by its arguments.
+-- p_min           DOUBLE   Probability under which a draft is cut short, as its lines, else its arguments say; empty if neither does.
 -- draft_model     VARCHAR  Separate draft model, if any.
 -- said_method     VARCHAR  Method that its lines name.
 -- said_n_max      BIGINT   Depth that its lines name.
@@ -55,7 +56,8 @@ read AS (
         ) AS n_max,
         coalesce(
             flag_model,
-            CASE WHEN config LIKE '%draft_model%' OR config LIKE '%eagle%' OR config LIKE '%medusa%'
+            -- These draft from the target itself or from its text, and may repeat the target's name as their model.
+            CASE WHEN NOT regexp_matches(config, 'mtp|ngram|suffix')
                 THEN nullif(regexp_extract(config, '[''"]?model[''"]?(?:: |=)[''"]([^''"]+)', 1), '') END,
             old_model
         ) AS draft_model,
@@ -89,6 +91,7 @@ said AS (
         load_id,
         array_to_string(list_distinct(list(method ORDER BY ordinal) FILTER (method IS NOT NULL)), ',') AS method,
         max(n_max) AS n_max,
+        max(p_min) AS p_min,
         bool_or(active IS NOT DISTINCT FROM false) AS off,
         string_agg(line_id, ' ' ORDER BY ordinal) FILTER (active IS DISTINCT FROM false) AS lines,
         string_agg(line_id, ' ' ORDER BY ordinal) FILTER (active IS NOT DISTINCT FROM false) AS against
@@ -115,6 +118,11 @@ set_to AS (
     WHERE believed AND load_id IS NOT NULL AND name = 'synthetic acceptance'
     GROUP BY load_id
 ),
+wished AS (
+    SELECT load_id, max(TRY_CAST(regexp_extract(text, '--(?:spec-)?draft-p-min[ =]([\d.]+)', 1) AS DOUBLE)) AS p_min
+    FROM texts
+    GROUP BY load_id
+),
 told AS (
     SELECT
         load_id, bool_or(message LIKE 'synthetic speculative acceptance%') AS synthetic,
@@ -136,6 +144,7 @@ SELECT
         CASE WHEN built.draft_model IS NULL AND built.lines IS NOT NULL THEN 'mtp' END
     ) AS method,
     coalesce(said.n_max, set_to.n_max, asked.n_max) AS n_max,
+    coalesce(said.p_min, wished.p_min) AS p_min,
     coalesce(built.draft_model, asked.draft_model) AS draft_model,
     nullif(said.method, '') AS said_method,
     coalesce(said.n_max, set_to.n_max) AS said_n_max,
@@ -154,4 +163,5 @@ LEFT JOIN said USING (load_id)
 LEFT JOIN built USING (load_id)
 LEFT JOIN told USING (load_id)
 LEFT JOIN set_to USING (load_id)
+LEFT JOIN wished USING (load_id)
 ORDER BY load.number

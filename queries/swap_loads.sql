@@ -21,6 +21,7 @@
 -- held_by        VARCHAR  measured or logged.
 -- stay_s         DOUBLE   Seconds until the next load of the episode began.
 -- known_s        DOUBLE   Shortest time in which a load of this model got ready.
+-- given_up       BOOLEAN  Whether a line says that its caller went before it was ready.
 -- requests       BIGINT   Requests that it served.
 -- requests_by    VARCHAR  line or time.
 WITH ledger AS (
@@ -51,6 +52,9 @@ timed AS (
     WHERE believed AND load_id IS NOT NULL AND what = 'total'
     GROUP BY load_id
 ),
+given_up AS (
+    SELECT DISTINCT load_id FROM load_ended WHERE believed AND load_id IS NOT NULL AND reason = 'aborted'
+),
 members AS (
     SELECT
         swap_runs.*,
@@ -79,6 +83,7 @@ SELECT
     END AS held_by,
     (members.next_us - load.begun_us) / 1e6 AS stay_s,
     known_load_times.shortest_s AS known_s,
+    given_up.load_id IS NOT NULL AS given_up,
     coalesce(served.requests, timed.requests, passing.requests) AS requests,
     CASE
         WHEN coalesce(served.requests, timed.requests) IS NOT NULL THEN 'line'
@@ -90,6 +95,7 @@ JOIN load_starts USING (load_id)
 LEFT JOIN load_times USING (load_id)
 LEFT JOIN ledger USING (load_id)
 LEFT JOIN measured USING (load_id)
+LEFT JOIN given_up USING (load_id)
 LEFT JOIN served USING (load_id)
 LEFT JOIN timed USING (load_id)
 LEFT JOIN passing ON passing.load_id = members.load_id AND passing.episode = members.episode

@@ -12,7 +12,7 @@
 -- generated_mean  DOUBLE   Mean of the generation figures above zero, tokens per second.
 -- generated_cv    DOUBLE   Their coefficient of variation; empty for fewer than three.
 -- running_most    BIGINT   Most requests running at once.
--- prefix_hits     DOUBLE   Last share of prefix cache hits.
+-- prefix_hits     DOUBLE   Largest share of prefix cache hits.
 -- lines           VARCHAR  Evidence: the first lines.
 WITH windows AS (
     SELECT
@@ -28,7 +28,7 @@ SELECT
     avg(generated) AS generated_mean,
     CASE WHEN count(generated) >= 3 THEN stddev_samp(generated) / avg(generated) END AS generated_cv,
     max(running) AS running_most,
-    arg_max(prefix_hit_ratio, ordinal) AS prefix_hits,
+    max(prefix_hit_ratio) AS prefix_hits,
     array_to_string(list_slice(list(line_id ORDER BY ordinal), 1, 4), ' ') AS lines
 FROM windows
 GROUP BY load_id

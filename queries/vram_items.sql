@@ -59,10 +59,17 @@ ledger AS (
 runtimes AS (
     SELECT
         moments.load_id, moments.moment, moments.device, moments.place, 'runtime' AS part, 'runtime' AS kind,
-        runtime.size_bytes, runtime.low_bytes, runtime.high_bytes, runtime.basis, runtime.line_id AS lines,
-        runtime.note
+        runtime.size_bytes + coalesce(used.size_bytes, 0) AS size_bytes,
+        runtime.low_bytes + coalesce(used.low_bytes, 0) AS low_bytes,
+        runtime.high_bytes + coalesce(used.high_bytes, 0) AS high_bytes,
+        CASE WHEN used.load_id IS NULL THEN runtime.basis ELSE 'inferred' END AS basis,
+        nullif(concat_ws(' ', runtime.line_id, used.lines), '') AS lines,
+        concat_ws('; with ', runtime.note, used.note) AS note
     FROM vram_moments AS moments
     JOIN runtime USING (load_id, device)
+    LEFT JOIN libraries_used AS used
+        ON used.load_id = moments.load_id AND used.device = moments.device AND used.since_us < moments.at_us
+            AND moments.phase IS DISTINCT FROM 'asleep'
 )
 SELECT * FROM ledger
 UNION ALL BY NAME

@@ -12,7 +12,7 @@ from forensics.catalogue import load_catalogue
 from forensics.opened import ready
 from forensics.question import load_questions
 
-__all__ = ["MIB", "Rows", "case", "items", "lives", "owners", "rows"]
+__all__ = ["CATALOGUE", "MIB", "Rows", "case", "items", "lives", "owners", "rows"]
 
 MIB = 1024 * 1024
 Rows = list[tuple[Any, ...]]

@@ -22,10 +22,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from forensics.capture import files_of, find_services, manifest_of
+from forensics.bundle import Bundle, files_of, manifest_of
+from forensics.capture import find_services
 from forensics.catalogue import load_catalogue, load_programs
 from forensics.cli import app
 from forensics.errors import CatalogueError
+from forensics.processes import Running, running
 
 CATALOGUE = load_catalogue(())
 BOOT = "b" * 32
@@ -133,6 +135,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: int) -> Path:
     (tmp_path / "journal.export").write_text(export())
     (tmp_path / "unit").write_text(UNIT.replace("PORT", str(server)))
     monkeypatch.setenv("BOX", str(tmp_path))
+    monkeypatch.setattr("forensics.capture.running", lambda _: [])  # of the machine that runs the tests
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     return tmp_path
 
@@ -263,7 +266,6 @@ def test_a_unit_is_a_name_and_no_option(box: Path, name: str) -> None:
 
 
 def test_a_named_unit_is_taken_in_although_no_program_knows_it(box: Path) -> None:
-    from forensics.capture import Bundle  # noqa: PLC0415
 
     found = find_services(CATALOGUE, ["ssh"], Bundle(box))
     assert [one.unit for one in found] == ["ssh.service", "llm.service"]
@@ -281,19 +283,32 @@ def test_explain_vram_without_inputs_looks_at_this_machine(box: Path) -> None:
 
 def test_without_anything_to_look_at_it_says_what_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("forensics.capture.running", lambda _: [])
     outcome = CliRunner().invoke(app, ["explain-vram"])
     assert str(outcome.exception).startswith("no input, and nothing to look at on this machine: give log files")
     assert "journalctl is not installed" in str(outcome.exception)
 
 
+def test_a_server_that_no_unit_starts_is_explained_by_the_file_that_it_prints_to(
+    box: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (box / "journal.export").write_text("")
+    (box / "server.log").write_text("".join(f"{line}\n" for line in LINES))
+    there = Running(5226, ("llama.cpp",), "file", box / "server.log")
+    monkeypatch.setattr("forensics.capture.running", lambda _: [there])
+    found = explained()
+    assert figures(found)[0][0] == 7812 * 1024 * 1024
+    assert "this machine: 5226.log" in {one["source"] for one in found["sources"]}
+
+
 def test_only_what_is_read_is_given_to_an_answer(box: Path) -> None:
-    from forensics.capture import Bundle  # noqa: PLC0415
 
     bundle = Bundle(box / "b")
     bundle.folder.mkdir()
     bundle.add("journal.export", b"x", "")
+    bundle.add("logs/7.log", b"x", "")
     bundle.add("units/a.txt", b"x", "")
-    assert [path.name for path in files_of(bundle)] == ["journal.export"]
+    assert [path.name for path in files_of(bundle)] == ["journal.export", "7.log"]
 
 
 @pytest.mark.parametrize(
@@ -325,15 +340,16 @@ MODEL = os.environ.get("FORENSICS_GGUF")
 
 
 @pytest.mark.skipif(not SERVER or not MODEL, reason="set FORENSICS_LLAMA_SERVER and FORENSICS_GGUF")
-def test_a_real_server_on_this_machine_is_found_asked_and_explained(box: Path) -> None:
+def test_a_real_server_on_this_machine_is_found_asked_and_explained(box: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert SERVER
     assert MODEL
+    monkeypatch.setattr("forensics.capture.running", running)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = box / "server.log"
     with log.open("wb") as out:
-        running = subprocess.Popen(
+        server = subprocess.Popen(
             [SERVER, "-m", MODEL, "--port", str(port), "-lv", "4", "-c", "512"], stdout=out, stderr=subprocess.STDOUT
         )
     try:
@@ -345,8 +361,7 @@ def test_a_real_server_on_this_machine_is_found_asked_and_explained(box: Path) -
                         break
             except (urllib.error.URLError, OSError):
                 continue
-        lines = tuple(log.read_text("utf-8", "replace").splitlines())
-        (box / "journal.export").write_text(export(lines).replace("_PID=5226", f"_PID={running.pid}"))
+        (box / "journal.export").write_text("")  # it is no unit's: what it prints goes to a file
         (box / "unit").write_text(UNIT.replace("PORT", str(port)))
         folder = taken(box)
         assert json.loads((folder / f"probes/{port}.props.txt").read_text().partition("\n")[2])["build_info"]
@@ -354,5 +369,5 @@ def test_a_real_server_on_this_machine_is_found_asked_and_explained(box: Path) -
         assert load["ready_at"] is not None
         assert any(one["where"] == "host" and one["items"] for one in load["devices"])
     finally:
-        running.terminate()
-        running.wait(30)
+        server.terminate()
+        server.wait(30)

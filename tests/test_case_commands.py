@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from journal_writer import journal as native
 from opened import holders_csv, journal
 from typer.testing import CliRunner
 
@@ -203,6 +205,31 @@ def test_ingest_follows_its_inputs_until_it_is_stopped(tmp_path: Path) -> None:
     assert [json.loads(run("loads", case, "--format", "json")[1])["loads_in_window"]] == [2]
 
 
+def test_ingest_follows_a_journal_that_is_being_written(tmp_path: Path) -> None:
+    log, case = tmp_path / "system.journal", tmp_path / "c.case"
+    fields = [b"_PID=7", b"_SYSTEMD_UNIT=llm.service", b"_SYSTEMD_INVOCATION_ID=" + b"7" * 32, b"_TRANSPORT=stdout"]
+    lines = [*LOAD.format("/m/a.gguf").strip().splitlines(), *LOAD.format("/m/b.gguf").strip().splitlines()]
+    entries = [(at, at * 1_000_000, [b"MESSAGE=" + line.encode(), *fields]) for at, line in enumerate(lines, 1)]
+    log.write_bytes(native(entries[:4], state=1))
+    program = "from forensics.cli import main; main()"
+    words = f"ingest {tmp_path} --case {case} --follow --interval 0.1".split()
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-c", program, *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as follower:
+        assert follower.stdout is not None
+        assert follower.stderr is not None
+        assert follower.stdout.readline() == f"{case}: 1 source, 4 lines read, 1 load\n"
+        with log.open("r+b") as writer:
+            writer.write(native(entries, state=1))
+        assert follower.stdout.readline().startswith(f"{log} ")
+        assert follower.stdout.readline() == f"{case}: 1 source, 8 lines read, 2 loads\n"
+        follower.send_signal(signal.SIGINT)
+        assert follower.stderr.read() == "stopped; the case is complete\n"
+    assert follower.returncode == 0
+
+
 # -- progress and questions -------------------------------------------------------------------------------------------
 
 
@@ -229,7 +256,8 @@ def test_progress_is_shown_at_a_terminal_after_a_second(monkeypatch: pytest.Monk
             time.sleep(0.15)
     shown = terminal.getvalue()
     assert "75%" in shown
-    assert "/s" in shown
+    assert re.search(r"\d+(?:\.\d)? [kM]?B/s", shown)  # the rate
+    assert re.search(r"\d:\d\d:\d\d", shown)  # and the time left
     with progress(quiet=True) as on_progress:
         assert on_progress is None
 

@@ -30,6 +30,28 @@ def told(before: str, after: str, **stated: str) -> tuple[bool | None, str]:
         ("262,144", "548,909", "ratio", "2.09x"),
         ("82", "78.5", "change", "-4.3 %"),
         ("23.7 GiB", "22.5 GiB", "difference", "-1.2 GiB"),
+        # the gap of the second account, item by item: 2 × 2169 MiB of compute, a draft context, a vision tower
+        ("0 MiB", "4338 MiB", "difference", "4.24 GiB"),
+        ("0 MiB", "2250.06 MiB", "difference", "2.20 GiB"),
+        ("0 MiB", "1161 MiB", "difference", "1.13 GiB"),
+        ("0.30 GiB", "7.87 GiB", "difference", "7.57 GiB"),
+        ("0 MiB", "7749.06 MiB", "difference", "7.57 GiB"),
+        # its five swaps in 200 s, its 54 cells less 6, 30 of 5 models at 6 sizes, 4 of 7 tokens in 3 drafts
+        ("5", "200", "ratio", "40.0x"),
+        ("6", "54", "difference", "48"),
+        ("6", "30", "ratio", "5x"),
+        ("7", "4", "ratio", "0.57143x"),
+        ("3", "7", "ratio", "2.33x"),
+        # the first account: what CUDA gives of a card, and tokens of 16,384 B on each of two
+        ("0 MiB", "24126 MiB", "difference", "23.56 GiB"),
+        ("0 B", "409,591,808 B", "difference", "390.62 MiB"),
+        ("0 B", "3,939,041,280 B", "difference", "3.67 GiB"),
+        # the third: counts of drafts, and the means of a bench over its ten prompts
+        ("1460", "958", "ratio", "0.656x"),
+        ("292", "1250", "ratio", "4.28x"),
+        ("10", "63.87", "ratio", "6.39x"),
+        ("10", "413.1", "ratio", "41.3x"),
+        ("10", "739.67", "ratio", "73.97x"),
     ],
 )
 def test_a_figure_that_follows_is_not_flagged(before: str, after: str, kind: str, stated: str) -> None:
@@ -88,6 +110,10 @@ def test_a_length_with_a_suffix_is_no_exact_number() -> None:
     assert told("32K", "262,144", ratio="8.2x") == (None, "32K is no exact number")
     assert told("32,000", "262,144", ratio="8.2x")[0] is True
     assert told("32,768", "262,144", ratio="8.2x") == (False, "8.00 x")
+    # "~18.9× @32K" of a pool of 605,495 tokens takes 32,000 again
+    assert told("32K", "605,495", ratio="18.9x") == (None, "32K is no exact number")
+    assert told("32,000", "605,495", ratio="18.9x")[0] is True
+    assert told("32,768", "605,495", ratio="18.9x") == (False, "18.48 x")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from accounted import accounts
 from asking import screen
 from casing import case, rows
 
@@ -201,3 +202,34 @@ def test_the_library_that_groups_is_loaded_only_if_there_is_something_to_group(
     )
     command = [sys.executable, "-c", program, str(tmp_path / "server.log")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == imported
+
+
+# -- every line that carries something is accounted for --------------------------------------------------------------
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+def test_of_the_lines_of_recorded_runs_with_a_size_tokens_or_a_device_none_is_dropped() -> None:
+    found, neither = accounts(sorted((FIXTURES / "logs").glob("*.log")))
+    assert neither == []
+    for carries in ("size", "tokens", "device"):
+        typed, listed = found[carries, "typed"], found[carries, "listed"]
+        assert typed >= 0.99 * (typed + listed)
+        assert typed > 100
+
+
+def test_what_no_pattern_reads_is_listed_and_token_counts_are_only_looked_for_in_a_sample(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(READ + UNREAD)
+    assert accounts([log])[0] == {
+        ("size", "typed"): 1,
+        ("size", "listed"): 4,
+        ("device", "typed"): 1,
+        ("device", "listed"): 4,
+    }
+    words = ("".join(chr(97 + int(digit)) for digit in f"{number:03}") for number in range(1000))
+    log.write_text(READ + "".join(f"0.02.700.000 I my_counter: {word} holds 12 tokens\n" for word in words))
+    found, _ = accounts([log])
+    assert found["tokens", "typed"] == 0
+    assert found["tokens", "listed"] + found["tokens", "neither"] == 1000
+    assert 90 <= found["tokens", "listed"] <= 110

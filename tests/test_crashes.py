@@ -472,4 +472,30 @@ def test_an_allocation_that_is_refused_in_three_lines_is_one_failure_with_all_of
 0.01.364.400 E srv  llama_server: exiting due to model loading error
 """  # noqa: E501
     connection = opened(tmp_path, server_log=log)
+    assert connection.execute("SELECT tried_bytes, roots, followed FROM failures").fetchall() == [
+        (10_345_250_816, 2, 3)
+    ]
     assert connection.execute(RECORDS).fetchall() == [("llama.cpp", "root", 1), ("llama.cpp", "follows", 4)]
+    told = "SELECT text FROM failure_records JOIN line USING (line_id) ORDER BY failure_records.ordinal"
+    assert [row[0] for row in connection.execute(told).fetchall()] == log.splitlines()[1:]
+
+
+def test_the_root_of_a_vllm_failure_and_its_wrappers_are_one_failure_with_all_of_them(tmp_path: Path) -> None:
+    log = f"""\
+(APIServer pid=100) INFO 09-18 08:00:00 [api_utils.py:273] non-default args: {{'model': '/m/q'}}
+(EngineCore pid=9) INFO 09-18 08:00:09 [core.py:112] Initializing a V1 LLM engine (v0.25.1) with config: model='/m/q'
+(APIServer pid=100) INFO:     Application startup complete.
+(EngineCore pid=9) ERROR 09-18 08:01:00 [core.py:1119] EngineCore encountered a fatal error.
+{TORCH}
+(APIServer pid=100) ERROR 09-18 08:01:00 [async_llm.py:704] AsyncLLM output_handler failed.
+(APIServer pid=100) ERROR 09-18 08:01:00 [async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore \
+encountered an issue. See stack trace (above) for the root cause.
+(APIServer pid=100) INFO:     127.0.0.1:42598 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error
+"""
+    connection = opened(tmp_path, server_log=log)
+    assert connection.execute("SELECT error_class, roots, followed FROM failures").fetchall() == [
+        ("out_of_memory", 1, 3)
+    ]
+    assert connection.execute(RECORDS).fetchall() == [("vllm", "follows", 3), ("vllm", "root", 1)]
+    told = "SELECT text FROM failure_records JOIN line USING (line_id) ORDER BY failure_records.ordinal"
+    assert [row[0] for row in connection.execute(told).fetchall()] == log.splitlines()[3:7]

@@ -111,6 +111,22 @@ def test_an_amount_that_repeats_on_a_device_combines_as_its_wording_says(
     ]
 
 
+@pytest.mark.parametrize(
+    ("effect", "why"),
+    [
+        ('combine = "last"', "printed again: the last one counts"),
+        ('combine = "once"', "the same amount, printed once more"),
+        ('combine = "block", per = "context"', "reserved again: the later block replaces it on all devices"),
+    ],
+)
+def test_why_an_amount_does_not_count_is_said_with_what_counts_instead(tmp_path: Path, effect: str, why: str) -> None:
+    catalogue = toy(*LOADED, amount("pool", f"effect.item = {{ {effect} }}"))
+    found = read(tmp_path, catalogue, "load begins m", "pool CUDA0 3 MiB", "pool CUDA0 4 MiB")
+    (counted,) = (one for one in found.ownership.loads[0].items if one.mark.value == "counted")
+    (other,) = (one for one in found.ownership.loads[0].items if one.mark.value == "superseded")
+    assert (other.why, other.superseded_by is counted) == (why, True)
+
+
 @pytest.mark.parametrize("order", [("table", "pool"), ("pool", "table")])
 def test_what_is_logged_replaces_what_a_supervisor_computed_of_it(tmp_path: Path, order: tuple[str, str]) -> None:
     catalogue = toy(

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
-from opened import cards_csv, holders_csv, journal, opened
+from opened import BEGIN, cards_csv, holders_csv, journal, opened
 
+from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
 from forensics.explain import document, exit_code
+from forensics.opened import ready
+from forensics.question import load_questions
+from forensics.records import Named
 
 CATALOGUE = load_catalogue()
 LLAMA = "srv    load_model: loading model '/srv/models/a.gguf'"
@@ -57,7 +62,7 @@ def explained(folder: Path, moment: str = "last", **files: str) -> dict[str, Any
             "an allocation was refused",
             2.0,
             1.12,
-            "2048.00 MiB refused on 0, 1147 MiB free",
+            "2048.00 MiB refused on device 0, 1147 MiB free",
             id="an allocation, with what was free",
         ),
         pytest.param(
@@ -73,8 +78,17 @@ def explained(folder: Path, moment: str = "last", **files: str) -> dict[str, Any
             "an allocation was refused",
             2.0,
             None,
-            "2048.00 MiB refused on 0",
+            "2048.00 MiB refused on device 0",
             id="an allocation",
+        ),
+        pytest.param(
+            [LLAMA, DENIED.replace("2048.00", "14136.04"),
+             "ggml_gallocr_reserve_n: failed to allocate ROCm0 buffer of size 14822711296", EXITING],
+            "an allocation was refused",
+            13.8,
+            None,
+            "14136.04 MiB refused on ROCm0",
+            id="one refusal told twice",
         ),
         pytest.param(
             [LLAMA, "llama_model_load: error loading model: device CUDA0 does not support split buffers",
@@ -139,6 +153,79 @@ def test_without_a_load_what_lacks_is_the_log_from_its_start(tmp_path: Path) -> 
     assert exit_code(found) == 3
 
 
+SLOG = "time=2026-08-21T10:00:00.101Z level=INFO msg="
+GPUSTACK = (
+    "2026-08-21T10:00:00+00:00 - gpustack.worker.serve_manager - INFO - Started model instance a on ports [40012]"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "what", "flags"),
+    [
+        (
+            ["cmn  common_param: common_params_print_info: verbosity = 3 (adjust with the `-lv N` CLI arg)", LLAMA],
+            "buffer sizes",
+            ["-lv 4", "LLAMA_ARG_LOG_VERBOSITY=4"],
+        ),
+        (
+            [f'{SLOG[:-4]}source=server.go:241 msg="using llama-server for model" model=/m/blobs/sha256-{"a" * 64}'],
+            "ends of loads",
+            ["OLLAMA_DEBUG=1"],
+        ),
+        ([VLLM.replace("0.9.2", "0.21.0")], "the engine's own memory account", ["VLLM_LOGGING_LEVEL=DEBUG", "0.26.0"]),
+        (["[INFO] <a> Health check passed on http://localhost:10001/health"], "loads", ["logLevel: debug"]),
+        (
+            ["[DEBUG] <a> Executing start command: llama-server --port 10001 -m /srv/models/a.gguf, env: "],
+            "what the models print",
+            ["logToStdout: both", "systemd-cat"],
+        ),
+        (
+            [f'{SLOG}"BackendLoader starting" modelID=a backend=llama-cpp model=a.gguf'],
+            "what the backends print",
+            ["DEBUG=true", "--debug"],
+        ),
+        (
+            ["2026-08-21 10:00:00.105 [Info] (ProcessManager) Process started successfully, PID: 4711"],
+            "what the backends print",
+            ["info or debug"],
+        ),
+        (
+            [
+                "[2026-08-28 21:19:23] server_args=ServerArgs(model_path='a')",
+                "[2026-08-28 21:19:30] Load weight begin.",
+            ],
+            "what it allocates",
+            ["--log-level info"],
+        ),
+        (["Loading Text Model: /srv/models/a.gguf"], "what the engine prints", ["--debugmode"]),
+        ([GPUSTACK], "loads", ["serve/ID.RESTART.log"]),
+    ],
+    ids="llama.cpp ollama vllm llama-swap-quiet llama-swap localai lemonade sglang koboldcpp gpustack".split(),
+)
+def test_what_a_program_would_have_logged_is_asked_for_by_its_own_flag(
+    tmp_path: Path, lines: list[str], what: str, flags: list[str]
+) -> None:
+    (tmp_path / "server.log").write_text("".join(f"{line}\n" for line in lines))
+    connection = duckdb.connect()
+    store(read_evidence([tmp_path / "server.log"], CATALOGUE), connection)
+    found = document(ready(connection, load_questions(), None), CATALOGUE)
+    (remedy,) = [one["remedy"] for one in found["missing"] if one["what"] == what]
+    assert [flag for flag in flags if flag not in remedy] == []
+
+
+@pytest.mark.parametrize(
+    ("version", "asked"),
+    [("0.10.2", False), ("0.11.0", True), ("0.25.1", True), ("0.25.2rc1.dev4+g1234567", False), ("0.26.0", False)],
+)
+def test_a_flag_is_asked_for_only_of_the_builds_that_need_it(tmp_path: Path, version: str, asked: bool) -> None:
+    said = f"INFO 07-24 18:08:00 [api_server.py:1893] vLLM API server version {version}"
+    (tmp_path / "server.log").write_text(f"{said}\n{VLLM}\n")
+    connection = duckdb.connect()
+    store(read_evidence([tmp_path / "server.log"], CATALOGUE), connection)
+    found = document(ready(connection, load_questions(), None), CATALOGUE)
+    assert any("VLLM_LOGGING_LEVEL=DEBUG" in one["remedy"] for one in found["missing"]) == asked
+
+
 @pytest.mark.parametrize(
     ("moment", "samples", "because"),
     [
@@ -155,6 +242,34 @@ def test_why_nothing_is_measured_is_said(
     files = {"apps_csv": holders_csv(*samples)} if samples else {}
     found = explained(tmp_path, moment, server_log=journal(7, 0, BUFFERS), **files)
     assert [one["because"] for one in found["missing"] if one["what"] == "the measured use"] == [because]
+
+
+def test_telemetry_that_cannot_be_used_is_not_called_none(tmp_path: Path) -> None:
+    nameless = "memory.used [MiB]\n5600 MiB\n5610 MiB\n"
+    found = explained(tmp_path, server_log=journal(7, 0, BUFFERS), gpu_csv=nameless)
+    (one,) = [one for one in found["missing"] if one["what"] == "the measured use"]
+    lost = "rows name no card and print no time: other cards or later readings, they cannot be placed"
+    assert one["because"] == f"there is telemetry that cannot be used, in {tmp_path / 'gpu.csv'}: {lost}"
+    assert one["remedy"].startswith("Add timestamp to the query: --query-gpu=timestamp,index,uuid")
+
+
+def test_a_measurement_at_the_time_of_its_file_lacks_its_time(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(journal(7, 0, BUFFERS))
+    head, row = holders_csv((9, 0, 7, 5600)).splitlines()
+    undated = f"{head.partition(', ')[2]}\n{row.partition(', ')[2]}\n"
+    (tmp_path / "apps.csv").write_text(undated)
+    saved_us = int(BEGIN.timestamp() * 1_000_000) + 9_000_000
+    files = [Named(name, tmp_path / name, saved_us) for name in ("server.log", "apps.csv")]
+    connection = duckdb.connect()
+    store(read_evidence(files, CATALOGUE), connection)
+    found = document(ready(connection, load_questions(), None), CATALOGUE)
+    (device,) = found["loads"][0]["devices"]
+    assert (device["measured_mib"], device["join_scope"]) == (5600.0, "inferred")
+    (one,) = [one for one in found["missing"] if "measured use" in one["what"]]
+    assert (one["what"], one["because"]) == (
+        "the time of the measured use",
+        "the capture prints none: its file's modification time stands for it",
+    )
 
 
 def test_items_that_exceed_what_the_card_shows_are_a_finding_and_so_is_a_rest_beyond_all_items(tmp_path: Path) -> None:

@@ -86,6 +86,27 @@ def test_every_installed_pattern_is_sound() -> None:
     assert count > 1000
 
 
+@pytest.mark.parametrize(
+    ("builds", "said", "fault"),
+    [
+        ('since = "b900"\nuntil = "b1000"', "from b900 to b1000", None),
+        ('since = "0.9.2"\nuntil = "0.10.0"', "from 0.9.2 to 0.10.0", None),
+        ('since = "0.33.0-rc2"\nuntil = "0.33.0"', "from 0.33.0-rc2 to 0.33.0", None),
+        ('since = "b1000"\nuntil = "b900"', "from b1000 to b900", "until b900 is not later than since b1000"),
+        ('since = "0.10.0"\nuntil = "0.10.0"', "from 0.10.0 to 0.10.0", "until 0.10.0 is not later than since 0.10.0"),
+        ('until = "b900"', "from the first build the catalogue knows to b900", None),
+    ],
+)
+def test_the_builds_of_a_wording_are_said_and_in_order(
+    tmp_path: Path, builds: str, said: str, fault: str | None
+) -> None:
+    path = tmp_path / "added.toml"
+    path.write_text(ADDED.replace("contains =", f"{builds}\ncontains ="))
+    catalogue = load_catalogue([path])
+    assert [one.what for one in lint(catalogue)] == ([fault] if fault else [])
+    assert [one.builds for one in explain_line(catalogue, "house tweak cache=on")][:1] == [said]
+
+
 def test_a_user_adds_a_wording_to_a_known_program(tmp_path: Path, added: Path) -> None:
     (tmp_path / "server.log").write_text("build_info: b8700-74b8fc17f\nhouse tweak cache=on\n")
     rows = open_inputs([str(tmp_path / "server.log")], patterns=[added]).connection.execute(
@@ -219,11 +240,15 @@ def test_the_commands_print_it_and_exit_by_it(tmp_path: Path, added: Path) -> No
         result = CliRunner().invoke(app, ["formats", *words])
         return result.exit_code, result.stdout
 
+    newest = load_catalogue().program("llama.cpp").newest
     assert run("lint", str(added)) == (0, "1 pattern, 0 faults\n")
     assert run("test", str(added)) == (0, "2 samples, 0 faults\n")
     code, printed = run("explain", "house tweak cache=on", "--patterns", str(added))
     assert code == 0
-    assert printed.startswith("llama.cpp: house_tweak  reads it\n    literal   “house tweak”: there\n")
+    assert printed.startswith(
+        "llama.cpp: house_tweak  reads it\n    literal   “house tweak”: there\n"
+        f"    builds    from the first build the catalogue knows to the newest it knows ({newest})\n"
+    )
     assert run("explain", "good morning\x1b]0;x\x07")[0] == 1
     assert json.loads(run("explain", "house tweak \x1b]", "--patterns", str(added), "--format", "json")[1])["line"] == (
         r"house tweak \x1b]"

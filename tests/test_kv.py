@@ -215,6 +215,10 @@ def test_the_measured_and_the_published_pool_are_two_figures(tmp_path: Path) -> 
         (1523232, 262144, "4.67"),
         (207264, 262144, "2.27"),
         (67728, 180000, "1.06"),
+        # printed as 2.24 where 2.09 is the quotient: a hundredth off is legacy too, three thousandths are rounding
+        (548909, 262144, "2.24"),
+        (586974, 262144, "2.25"),
+        (530081, 262144, "2.03"),
     ],
 )
 def test_a_legacy_pool_is_not_divided_by_a_length(tmp_path: Path, tokens: int, length: int, at_once: str) -> None:
@@ -225,7 +229,19 @@ def test_a_legacy_pool_is_not_divided_by_a_length(tmp_path: Path, tokens: int, l
 
 @pytest.mark.parametrize(
     ("tokens", "length", "at_once"),
-    [(586974, 262144, "2.24"), (591184, 32768, "18.04"), (567978, 131072, "4.33"), (451603, 147456, "3.06")],
+    [
+        (586974, 262144, "2.24"),
+        (591184, 32768, "18.04"),
+        (567978, 131072, "4.33"),
+        (451603, 147456, "3.06"),
+        (548909, 262144, "2.09"),
+        (530081, 262144, "2.02"),
+        (289661, 262144, "1.10"),
+        (168178, 262144, "0.64"),
+        (605495, 262144, "2.31"),
+        (466892, 262144, "1.78"),
+        (622408, 262144, "2.37"),
+    ],
 )
 def test_a_pool_whose_quotient_is_the_printed_concurrency_may_be_divided(
     tmp_path: Path, tokens: int, length: int, at_once: str
@@ -322,6 +338,20 @@ def test_the_cache_type_is_what_the_log_says_not_what_was_configured(tmp_path: P
     arguments = "{'model': '/m/fp16', 'kv_cache_dtype': 'auto'}"
     said = ask(opened(tmp_path, vllm_log=boot(100, 0, 586974, "2.24", arguments=arguments)))
     assert [(pool["kv_dtype"], pool["kv_dtype_from"]) for pool in said.document["pools"]] == [("fp8", "line")]
+
+
+def test_a_cache_that_the_log_says_is_of_f16_is_that_though_fp8_was_asked_for(tmp_path: Path) -> None:
+    # the same name of a configuration is "fp8" in two rows and "FP16" in three: the log's own line decides
+    arguments = "{'model': '/m/dual-dflash-fp8', 'kv_cache_dtype': 'fp8'}"
+    said = (
+        "(EngineCore pid=9) INFO 09-18 08:00:10 [cache.py:286] Using fp16 data type to store kv cache. It reduces "
+        "the GPU "
+        "memory footprint and boosts the performance."
+    )
+    pools = ask(opened(tmp_path, vllm_log=boot(100, 0, 586974, "2.24", arguments=arguments, extra=said))).document[
+        "pools"
+    ]
+    assert [(pool["kv_dtype"], pool["kv_dtype_from"]) for pool in pools] == [("fp16", "line")]
 
 
 def test_a_cache_type_that_only_the_configuration_names_is_marked(tmp_path: Path) -> None:

@@ -92,8 +92,18 @@ def test_docker_json_counts_what_is_no_entry(tmp_path: Path) -> None:
             "kubectl",
             Record(b"hello", 53, 5, T, Stream("f", container="pod/llm-6d9f/server")),
         ),
+        (
+            b"2026-09-18T10:11:44.123456789+02:00 hello",
+            "docker-times",
+            Record(b"hello", 36, 5, T, HERE),
+        ),
+        (
+            b"llm-server 2026-09-18T10:11:44.123456789+02:00 hello",
+            "podman",
+            Record(b"hello", 47, 5, T, Stream("f", container="llm-server")),
+        ),
     ],
-    ids=["cri", "cri-zone", "docker-t", "compose", "compose-t", "compose-colour", "kubectl", "kubectl-t"],
+    ids="cri cri-zone docker-t compose compose-t compose-colour kubectl kubectl-t podman-t podman-t-names".split(),
 )
 def test_a_prefix_becomes_time_and_container(tmp_path: Path, line: bytes, name: str, record: Record) -> None:
     records, _, source = read(tmp_path, line + b"\n")

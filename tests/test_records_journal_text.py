@@ -52,6 +52,23 @@ def test_a_prefix_becomes_time_and_stream(tmp_path: Path, prefix: bytes, time: i
     assert source.problems == []
 
 
+def test_short_precise_prints_the_time_to_the_microsecond_without_its_year(tmp_path: Path) -> None:
+    line = b"Sep 18 07:19:30.001699 gpu01 llm-server[4712]: slot: id  1 | task 2\n"
+    records, _, source = read(tmp_path, line, modified_s=T // 1_000_000 + 60)
+    assert records == [Record(b"slot: id  1 | task 2", 47, 20, T + 1699, SERVER)]
+    assert (source.format, [one.severity for one in source.problems]) == ("journal-short", ["note", "note"])
+
+
+def test_cat_prints_messages_alone_which_are_a_plain_log(tmp_path: Path) -> None:
+    records, _, source = read(tmp_path, b"slot: id  1 | task 2\n\nslot: id  1 | task 3\n")
+    assert [(one.message, one.time, one.stream) for one in records] == [
+        (b"slot: id  1 | task 2", NO_TIME, Stream("f")),
+        (b"", NO_TIME, Stream("f")),
+        (b"slot: id  1 | task 3", NO_TIME, Stream("f")),
+    ]
+    assert (source.format, source.problems) == ("text", [])
+
+
 def test_times_since_boot_are_no_times_of_day(tmp_path: Path) -> None:
     lines = b"[ 1606.987223] gpu01 llm-server[4712]: one\n[ 1607.026875 <    0.039652 >] gpu01 llm-server[4712]: two\n"
     records, _, source = read(tmp_path, lines)

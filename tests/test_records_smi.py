@@ -266,8 +266,8 @@ def test_blank_lines_and_columns_of_no_use_are_passed_over(tmp_path: Path) -> No
     ids=["card", "twice", "process", "two-sizes"],
 )
 def test_columns_without_a_header_are_told_by_their_values(tmp_path: Path, row: str, names: str) -> None:
-    _, samples, source = read(tmp_path, f"{row}\n{row}\n".encode())
-    assert len(samples[0].offset) == 2
+    _, _, source = read(tmp_path, f"{row}\n{row}\n".encode())
+    assert source.records == 2
     assert source.problems[0].what == f"no header; the columns were inferred: {names}"
 
 
@@ -314,3 +314,117 @@ def test_a_value_that_is_none_of_its_column_makes_a_row_no_sample(tmp_path: Path
 def test_a_size_with_its_unit_right_behind_it_is_read(tmp_path: Path) -> None:
     _, (sample,), _ = read(tmp_path, CARD_HEADER + CARD_ROW.replace(b"56803 MiB", b"56803MiB"))
     assert columns(sample) == CARD
+
+
+# -- captures that print no time -------------------------------------------------------------------------------------
+
+AT = 1_700_000_000
+NOW = "index, memory.used [MiB], memory.total [MiB]\n"
+ONLY_TIME = "the capture prints no time: the file's modification time stands for it"
+EARLIER = "rows of earlier readings print no time, and cannot be placed: the file's is that of its last reading"
+NAMELESS = "rows name no card and print no time: other cards or later readings, they cannot be placed"
+AMONG = "rows print no time among others that do, and cannot be placed"
+LATER_PRINTED = "timestamp, index, memory.used [MiB]\n2026/11/30 11:49:08.883, 0, 9 MiB\n"
+
+
+def placed(folder: Path, text: str) -> tuple[list[tuple[object, ...]], list[tuple[str, str, int]], int]:
+    """The rows of a file last written at AT, each with its time, card, process and MiB, what is told, and the count."""
+    _, samples, source = read(folder, text.encode(), modified_s=AT)
+    rows: list[tuple[object, ...]] = [
+        (
+            None if wall is None else wall // 1_000_000,
+            sample.index[row],
+            sample.pid[row] if isinstance(sample, HolderSamples) else None,
+            (sample.used_bytes[row] or 0) // MIB,
+        )
+        for sample in samples
+        if isinstance(sample, (CardSamples, HolderSamples))
+        for row, wall in enumerate(sample.wall_us)
+    ]
+    return rows, [(one.severity, one.what, one.count) for one in source.problems], source.records
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "told"),
+    [
+        (
+            f"{NOW}0, 5 MiB, 9 MiB\n1, 6 MiB, 9 MiB\n",
+            [(AT, 0, None, 5), (AT, 1, None, 6)],
+            [("note", ONLY_TIME, 1)],
+        ),
+        (
+            f"{NOW}0, 5 MiB, 9 MiB\n1, 6 MiB, 9 MiB\n0, 7 MiB, 9 MiB\n1, 8 MiB, 9 MiB\n",
+            [(AT, 0, None, 7), (AT, 1, None, 8)],
+            [("note", ONLY_TIME, 1), ("loss", EARLIER, 2)],
+        ),
+        (
+            f"{NOW}0, 5 MiB, 9 MiB\n1, 6 MiB, 9 MiB\n{NOW}0, 7 MiB, 9 MiB\n",  # card 1 is lost in between
+            [(AT, 0, None, 7)],
+            [("note", ONLY_TIME, 1), ("loss", EARLIER, 2)],
+        ),
+        ("memory.used [MiB]\n5 MiB\n", [(AT, None, None, 5)], [("note", ONLY_TIME, 1)]),
+        ("memory.used [MiB]\n5 MiB\n6 MiB\n", [], [("loss", NAMELESS, 2)]),
+        (
+            "gpu, pid, process_name, used_gpu_memory [MiB]\n0, 7, a, 5 MiB\n0, 8, b, 6 MiB\n",
+            [(AT, 0, 7, 5), (AT, 0, 8, 6)],
+            [("note", ONLY_TIME, 1)],
+        ),
+        ("pid, process_name, used_gpu_memory [MiB]\n7, a, 5 MiB\n7, a, 6 MiB\n", [], [("loss", NAMELESS, 2)]),
+        (
+            f"{NOW}0, 5 MiB, 9 MiB\n\ngpu, pid, process name, used\n0, 7, a, 4MiB\n",
+            [(AT, 0, None, 5), (AT, 0, 7, 4)],
+            [("note", ONLY_TIME, 1)],
+        ),
+        (f"{NOW}0, 5 MiB, 9 MiB\n{LATER_PRINTED}", [(1796039348, 0, None, 9)], [("loss", AMONG, 1)]),
+        (f"{LATER_PRINTED}{NOW}0, 5 MiB, 9 MiB\n", [(1796039348, 0, None, 9)], [("loss", AMONG, 1)]),
+        (f"{LATER_PRINTED}[N/A], 0, 5 MiB\n", [(1796039348, 0, None, 9), (None, 0, None, 5)], [("loss", AMONG, 1)]),
+    ],
+    ids=[
+        "one reading of two cards",
+        "two readings of two cards",
+        "a reading of fewer cards",
+        "the only row names no card",
+        "rows that name no card",
+        "processes",
+        "the same process of no card twice",
+        "cards, then processes",
+        "before a row that prints it",
+        "after a row that prints it",
+        "a row without it among others",
+    ],
+)
+def test_only_the_last_reading_is_of_the_time_of_its_file(
+    tmp_path: Path, text: str, rows: list[tuple[object, ...]], told: list[tuple[str, str, int]]
+) -> None:
+    assert placed(tmp_path, text) == (rows, told, text.count(" MiB\n") + text.count("4MiB\n"))
+
+
+def test_a_last_header_without_rows_says_that_what_ran_before_runs_no_more(tmp_path: Path) -> None:
+    header = "gpu, pid, process_name, used_gpu_memory [MiB]\n"
+    assert placed(tmp_path, f"{header}0, 7, a, 5 MiB\n{header}") == ([], [("loss", EARLIER, 1)], 1)
+
+
+def bare(table: bytes) -> str:
+    return table.decode().split("\n", 1)[1]
+
+
+LESS = ("note", "the table names cards by bus id, and gives neither free nor reserved memory", 1)
+CUT_SHORT = ("loss", "processes whose memory the table cut short", 1)
+
+
+def test_a_table_without_its_date_is_of_the_time_of_its_file(tmp_path: Path) -> None:
+    rows = [(AT, 0, None, 141495), (AT, 0, 6565, 0), (AT, 0, 6615, 15942)]
+    assert placed(tmp_path, bare(TABLE)) == (rows, [LESS, CUT_SHORT, ("note", ONLY_TIME, 1)], 3)
+
+
+def test_of_tables_without_dates_only_the_last_is_placed(tmp_path: Path) -> None:
+    idle = "".join(line for line in bare(TABLE).splitlines(keepends=True) if " C" not in line[:50])
+    rows, told, count = placed(tmp_path, bare(TABLE) + idle)
+    assert (rows, told[2:], count) == ([(AT, 0, None, 141495)], [("note", ONLY_TIME, 1), ("loss", EARLIER, 3)], 4)
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["behind", "before"])
+def test_a_table_without_its_date_beside_one_with_it_cannot_be_placed(tmp_path: Path, order: int) -> None:
+    rows, told, count = placed(tmp_path, "".join([TABLE.decode(), bare(TABLE)][::order]))
+    assert {row[0] for row in rows} == {(WALL - 883_000) // 1_000_000}
+    assert (len(rows), told[2:], count) == (3, [("loss", AMONG, 3)], 6)

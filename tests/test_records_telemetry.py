@@ -371,6 +371,38 @@ card1,4278190080,10240
     assert columns(from_text)["used_bytes"] == [108_814_336, 10_240]
 
 
+CONCISE = """\
+========================= ROCm System Management Interface =========================
+=================================== Concise Info ===================================
+Device  Node  IDs              Temp    Power     Partitions          SCLK     MCLK     Fan     Perf  PwrCap  VRAM%  GPU%
+              (DID,     GUID)  (Edge)  (Socket)  (Mem, Compute, ID)
+====================================================================================
+0       3     0x66a1,   1      32.0\u00b0C  28.5W     N/A, N/A, 0         1700Mhz  1000Mhz  29.41%  high  190.0W  45%    7%
+1       4     0x66a1,   2      32.0\u00b0C  N/A       N/A, N/A, 0         1800Mhz  1000Mhz  0%      high  225.0W  99%    0%
+====================================================================================
+"""
+
+
+def test_the_table_of_rocm_smi_gives_cards_and_says_that_their_memory_is_a_share(tmp_path: Path) -> None:
+    (cards,), source = taken(tmp_path, CONCISE.encode())
+    assert columns(cards) == {
+        "wall_us": [SAVED_S * 1_000_000] * 2,
+        "index": [0, 1],
+        "utilization_ratio": [0.07, 0.0],
+        "power_w": [28.5, None],
+    }
+    assert [(one.severity, one.what, one.count) for one in source.problems] == [
+        ("loss", "rows give memory as a share of a total that they do not print: no bytes are known", 2),
+        ("note", FILE_TIME, 1),
+    ]
+    (cards,), source = taken(tmp_path, (CONCISE + CONCISE.replace("   7%", "  88%")).encode())
+    assert columns(cards)["utilization_ratio"] == [0.88, 0.0]  # the last of two tables
+    assert source.problems[-1].what.startswith("rows of earlier readings print no time")
+    old = "GPU  Temp   AvgPwr  SCLK    MCLK     Fan     Perf  PwrCap  VRAM%  GPU%\n0    35.0c  20.0W   808Mhz  96Mhz    0.0%    auto  303.0W   3%   1%\n"
+    (cards,), _ = taken(tmp_path, old.encode())
+    assert (columns(cards)["utilization_ratio"], columns(cards)["power_w"]) == ([0.01], [20.0])
+
+
 def test_json_of_amd_smi_gives_cards_and_processes(tmp_path: Path) -> None:
     memory = b"""[{"gpu": 0, "usage": {"gfx_activity": {"value": 12, "unit": "%"}},
   "mem_usage": {"total_vram": {"value": 24560, "unit": "MB"}, "used_vram": {"value": 1000, "unit": "MB"},
@@ -427,6 +459,43 @@ def test_metrics_of_an_exporter_become_one_row_a_card(tmp_path: Path) -> None:
     }
     assert cited(content, cards)[0].startswith(b"DCGM_FI_DEV_FB_USED{")
     assert whats(source) == [FILE_TIME]
+
+
+def test_metrics_of_nvitops_exporter_give_cards_and_processes(tmp_path: Path) -> None:
+    place = f'devicename="NVIDIA H200",hostname="10.0.0.5",index="0",uuid="{UUID}"'
+    content = f"""# HELP gpu_memory_total_MiB GPU memory total (MiB).
+# TYPE gpu_memory_total_MiB gauge
+gpu_memory_total_MiB{{{place}}} 143771.0
+gpu_memory_used_MiB{{{place}}} 1551.5
+gpu_memory_free_MiB{{{place}}} 141603.5
+gpu_utilization_Percentage{{{place}}} 7.0
+gpu_power_usage_W{{{place}}} 122.25
+gpu_fan_speed_Percentage{{{place}}} NaN
+process_info_info{{command="python3 -m server \\"x\\"",{place},pid="521",status="running",username="u"}} 1.0
+process_gpu_memory_MiB{{{place},pid="521",username="u"}} 1542.0
+process_gpu_memory_MiB{{{place},pid="522",username="u"}} NaN
+""".encode()
+    (cards, holders), source = taken(tmp_path, content)
+    assert columns(cards) == {
+        "wall_us": [SAVED_S * 1_000_000],
+        "index": [0],
+        "uuid": [UUID],
+        "name": ["NVIDIA H200"],
+        "total_bytes": [143_771 * MIB],
+        "used_bytes": [int(1551.5 * MIB)],
+        "free_bytes": [int(141_603.5 * MIB)],
+        "utilization_ratio": [0.07],
+        "power_w": [122.25],
+    }
+    assert columns(holders) == {
+        "wall_us": [SAVED_S * 1_000_000],
+        "index": [0],
+        "uuid": [UUID],
+        "pid": [521],
+        "process": ['python3 -m server "x"'],
+        "used_bytes": [1542 * MIB],
+    }
+    assert whats(source) == [FILE_TIME, "metrics without a number"]
 
 
 def test_metrics_with_times_of_their_own_keep_them(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from asking import case
 from asking_loads import FIXTURES, asked, case_of, case_text, screen
 
 from forensics.answer import Ask, Question, answer_json
-from forensics.ask_spec import WITH_BONUS, spec
+from forensics.ask_spec import spec
 from forensics.ask_validity import validity
 from forensics.question import check_header, load_questions
+from forensics.spec_document import WITH_BONUS
 
 BOTH_TRAPS = pytest.mark.parametrize(
     ("folder", "prod", "plain"),
@@ -313,16 +314,28 @@ def test_an_average_of_89_percent_over_positions_that_mean_82_is_found(tmp_path:
     assert [one["doubt"] for one in loads["1"]["doubts"]] == ["arithmetic", "arithmetic"]
 
 
-def test_rates_by_position_of_other_prompts_than_the_mean_length_are_found(tmp_path: Path) -> None:
-    # a published row: its positions add up to 3.12, the length of its stories; its column is that of its code
+@pytest.mark.parametrize(
+    ("length", "counts", "positions", "rate", "depth", "holds"),
+    [
+        pytest.param(3.70, (270, 300), "0.860, 0.700, 0.560", 90.0, 3, False, id="n=3"),
+        # a published row of n=4: its positions add up to 3.12, the 3.07 of its stories; its column is that of its code
+        pytest.param(3.55, (255, 400), "0.850, 0.610, 0.400, 0.260", 63.8, 4, False, id="n=4, code from 3.55"),
+        pytest.param(3.88, (288, 400), "0.850, 0.610, 0.400, 0.260", 72.0, 4, False, id="n=4, code to 3.88"),
+        pytest.param(3.12, (212, 400), "0.850, 0.610, 0.400, 0.260", 53.0, 4, True, id="n=4, its own prompts"),
+    ],
+)
+def test_rates_by_position_of_other_prompts_than_the_mean_length_are_found(
+    tmp_path: Path, length: float, counts: tuple[int, int], positions: str, rate: float, depth: int, holds: bool
+) -> None:
     log = engine(
-        "Mean acceptance length: 3.70, Accepted: 270 tokens, Drafted: 300 tokens, "
-        "Per-position acceptance rate: 0.860, 0.700, 0.560, Avg Draft acceptance rate: 90.0%",
-        depth=3,
+        f"Mean acceptance length: {length:.2f}, Accepted: {counts[0]} tokens, Drafted: {counts[1]} tokens, "
+        f"Per-position acceptance rate: {positions}, Avg Draft acceptance rate: {rate}%",
+        depth=depth,
     )
     _, loads = asked(case_text(tmp_path, log), spec)
     wrong = [(one["check"], one["printed"], one["computed"]) for one in loads["1"]["checks"] if not one["holds"]]
-    assert ("mean length by position", 3.7, 3.12) in wrong
+    assert (("mean length by position", length, 3.12) in wrong) is not holds
+    assert (wrong == []) is holds
 
 
 @pytest.mark.parametrize(

@@ -396,3 +396,272 @@ def test_recorded_runners_that_evict_each_other_are_told_from_the_one_beside_the
 
 def test_without_any_load_the_question_cannot_be_answered(tmp_path: Path) -> None:
     assert swaps(case(tmp_path, {"server.log": "nothing of interest\n"})).code == 3
+
+
+# -- the supervisor's own rule ----------------------------------------------------------------------------------------
+
+SHAPED = """\
+time=2026-08-01T08:0{0}:01.000Z level=INFO source=server.go:241 \
+msg="using llama-server for model" model=/m/blobs/sha256-{1}
+time=2026-08-01T08:0{0}:01.000Z level=INFO source=llama_server.go:611 \
+msg="starting llama-server" cmd="/usr/lib/llama-server --model /m/blobs/sha256-{1} --port 4000{0} -c {2} -np 1 -b 512"
+print_info: n_embd                = 5120
+print_info: n_layer               = 64
+print_info: n_layer_all           = 65
+print_info: n_head                = 24
+print_info: n_head_kv             = 4
+print_info: file size   = 14.85 GiB (4.84 BPW)
+load_tensors: offloaded 66/66 layers to GPU
+load_tensors:        CUDA0 model buffer size =  7684.92 MiB
+load_tensors:        CUDA1 model buffer size =  7521.48 MiB
+llama_context: constructing llama_context
+llama_kv_cache:      CUDA0 KV buffer size =  4352.00 MiB
+llama_kv_cache:      CUDA1 KV buffer size =  4352.00 MiB
+time=2026-08-01T08:0{0}:09.000Z level=INFO source=llama_server.go:1274 msg="llama-server started in 8.00 seconds"
+"""
+EVICTS = (
+    "time=2026-08-01T08:0{0}:00.000Z level=INFO source=sched.go:655 "
+    'msg="llama-server model predicted to exceed available memory, evicting" predicted="{1} GiB" '
+    'predicted_num_ctx={2} num_batch={3} available="{4} GiB" gpu_free="{4} GiB" system_free="118.2 GiB" '
+    "system_limited=false\n"
+)
+
+
+def ruled(
+    folder: Path, predicted: str, available: str, *, context: int = 262144, batch: int = 512
+) -> tuple[dict[str, Any], list[str]]:
+    """The rule of the last eviction of two models that take turns, and what the screen says of it."""
+    text = "".join(
+        ("" if not number else EVICTS.format(number, predicted, context, batch, available))
+        + SHAPED.format(number, blob, context)
+        for number, blob in enumerate(("a1a1", "b2b2", "a1a1", "b2b2"))
+    )
+    answer = swaps(case(folder, {"server.log": text}))
+    (episode,) = answer.document["episodes"]
+    (trigger,) = episode["triggers"]
+    assert (episode["kind"], trigger["cause"]) == ("ping_pong", "memory")
+    rule: dict[str, Any] = trigger["inputs"][-1]["rule"]
+    return rule, [row[1] for row in answer.sections[0].rows if row[0] == "rule"]
+
+
+def test_a_prediction_is_a_cache_of_f16_over_all_layers_far_beyond_what_is_allocated(tmp_path: Path) -> None:
+    # 65 layers × 4 heads × 213 (5120 / 24) × 2 × 2 B = 221,520 B a token: 54.08 GiB at 262,144, beside 14.85 of file
+    rule, told = ruled(tmp_path, "68.9", "46.0")
+    assert (rule["num_ctx"], rule["layers"], rule["bytes_per_token"], rule["agrees"]) == (262144, 65, 221520, True)
+    assert [round(rule[key] / 1024, 2) for key in ("file_mib", "reckoned_mib", "cache_mib", "threshold_mib")] == [
+        14.85,
+        68.93,
+        8.5,
+        36.8,
+    ]
+    assert (rule["exceeds"], rule["fitting_ctx"]) == (True, 106395)
+    (text,) = told
+    assert text == (
+        "68.90 GiB is over 36.80 GiB, 80 % of what is available: file 14.85 GiB and a cache of f16 over all 65 layers "
+        "for 262,144 tokens, 54.08 GiB; its cache came to 8.50 GiB. A context of 106,395 would have fit beside the "
+        "other"
+    )
+
+
+def test_the_context_that_is_said_to_fit_is_under_the_threshold_and_one_more_token_is_not(tmp_path: Path) -> None:
+    rule, _ = ruled(tmp_path, "68.9", "46.0")
+    least = rule["file_bytes"] + rule["fitting_ctx"] * rule["bytes_per_token"]
+    assert least <= rule["threshold_bytes"] < least + rule["bytes_per_token"]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "available", "context", "batch", "exceeds"),
+    [
+        pytest.param("68.9", "86.5", 262144, 512, False, id="under 80 % of what is available"),
+        pytest.param("68.9", "85.5", 262144, 512, True, id="over it, though less than what is available"),
+        pytest.param("68.9", "86.5", 262144, 1024, True, id="over it with 768 MiB for a batch of 1024"),
+        pytest.param("68.9", "88.0", 262144, 2048, True, id="over it with 2 GiB for a batch of 2048"),
+    ],
+)
+def test_the_threshold_is_80_percent_with_a_surcharge_for_large_batches(
+    tmp_path: Path, predicted: str, available: str, context: int, batch: int, exceeds: bool
+) -> None:
+    rule, _ = ruled(tmp_path, predicted, available, context=context, batch=batch)
+    assert (rule["exceeds"], rule["surcharge_bytes"]) == (exceeds, {512: 0, 1024: 768 << 20, 2048: 2 << 30}[batch])
+
+
+def test_a_file_that_is_too_large_by_itself_fits_with_no_context(tmp_path: Path) -> None:
+    rule, told = ruled(tmp_path, "68.9", "6.1")
+    assert rule["fitting_ctx"] == 0
+    assert told[0].endswith("No context would have fit beside the other: the file alone is too large")
+
+
+def test_a_prediction_that_the_loads_lines_do_not_give_names_no_context(tmp_path: Path) -> None:
+    rule, told = ruled(tmp_path, "21.9", "6.1")
+    assert (rule["agrees"], rule["fitting_ctx"]) == (False, None)
+    assert told[0].endswith("from the load's own file and shape it would be 68.93 GiB: not established")
+
+
+# -- the caller whose patience is shorter than the load ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("times", [3, 0], ids=["each side's limit is too short", "all waited"])
+def test_callers_that_give_up_before_a_load_is_ready_are_told(tmp_path: Path, times: int) -> None:
+    gave_up = (
+        "time=2026-08-01T08:0{0}:05.000Z level=WARN source=llama_server.go:1215 "
+        'msg="client connection closed before llama-server finished loading, aborting load"\n'
+        'time=2026-08-01T08:0{0}:05.100Z level=INFO source=sched.go:690 msg="Load failed" model=/m/blobs/sha256-{1} '
+        'error="timed out waiting for llama-server to start: context canceled"\n'
+    )
+    ready = (
+        "time=2026-08-01T08:0{0}:09.000Z level=INFO source=llama_server.go:1274 "
+        'msg="llama-server started in 8.00 seconds"\n'
+    )
+    text = "".join(
+        ("" if not number else EVICTS.format(number, "15.7", 4096, 512, "6.1"))
+        + SHAPED.format(number, blob, 4096).rsplit("time=", 1)[0]
+        + (gave_up if number < times else ready).format(number, blob)
+        for number, blob in enumerate(("a1a1", "b2b2", "a1a1", "b2b2"))
+    )
+    answer = swaps(case(tmp_path, {"server.log": text}))
+    (episode,) = answer.document["episodes"]
+    assert (episode["kind"], len(episode["given_up"])) == ("ping_pong", times)
+    told = [row[1] for row in answer.sections[0].rows if row[0] == "given up"]
+    assert told == (
+        ["3 of 4 loads: the caller went before the model was ready; its time limit is shorter than the load"]
+        if times
+        else []
+    )
+    assert episode["remedy"].startswith("Let the callers wait longer than a load takes") is bool(times)
+
+
+# -- other supervisors, other reasons ---------------------------------------------------------------------------------
+
+
+def turns(*rows: str, every_s: int = 30, models: tuple[str, ...] = ("coder", "qwen27"), times: int = 4) -> str:
+    """A proxy's lines of loads in turn, as a journal holds them; {1} is the model that comes, {2} the one that goes."""
+    text = "2026-08-01T07:59:00+0000 box swap[7]: [INFO] llama-swap listening on http://:8080\n"
+    for number in range(times):
+        minute, second = divmod(number * every_s, 60)
+        come, go = models[number % len(models)], models[(number - 1) % len(models)]
+        for offset, row in enumerate(rows if number else rows[-1:]):
+            stamp = f"2026-08-01T08:{minute:02d}:{second + offset:02d}+0000 box swap[7]: "
+            text += stamp + row.format(number, come, go) + "\n"
+    return text
+
+
+HEALTHY = "[INFO] <{1}> Health check passed on http://localhost:1000{0}/health"
+MATRIX = '[INFO] matrix: model={1} set={1}-alone dsl="{1} | small" evict=[{2}] target=[{1}] cost=3'
+GROUP = "[DEBUG] group: starting swap for model {1}, evicting [{2}]"
+EXCLUSIVE = "[DEBUG] Exclusive mode for group {1}, stopping other process groups"
+STOPPING = "[DEBUG] <{2}> Stopping process, current state: ready"
+
+
+@pytest.mark.parametrize(
+    ("rows", "reasons", "told"),
+    [
+        pytest.param(
+            (MATRIX, HEALTHY),
+            {"set=coder-alone", "set=qwen27-alone"},
+            "exclusive: “set=qwen27-alone” ×2, cost=3",
+            id="a matrix names its set and the cost",
+        ),
+        pytest.param(
+            (GROUP, HEALTHY),
+            {"group: starting swap"},
+            "exclusive: “group: starting swap” ×3",
+            id="a group",
+        ),
+        pytest.param(
+            (EXCLUSIVE, STOPPING, HEALTHY),
+            {"Exclusive mode for group coder, stopping other process groups"}
+            | {"Exclusive mode for group qwen27, stopping other process groups"},
+            "exclusive: “Exclusive mode for group qwen27, stopping other process groups” ×2",
+            id="an exclusive group, up to v224",
+        ),
+    ],
+)
+def test_a_rule_of_what_may_be_loaded_together_is_an_exclusive_cause(
+    tmp_path: Path, rows: tuple[str, ...], reasons: set[str], told: str
+) -> None:
+    answer = swaps(case(tmp_path, {"journal.txt": turns(*rows)}))
+    (episode,) = answer.document["episodes"]
+    assert (episode["kind"], episode["swaps"], episode["identities"]) == ("ping_pong", 3, ["coder", "qwen27"])
+    assert {one["cause"] for one in episode["triggers"]} == {"exclusive"}
+    assert {one["reason"] for one in episode["triggers"]} == reasons
+    assert told in [row[1] for row in answer.sections[0].rows if row[0] == "why"]
+    assert episode["remedy"].startswith("Put these 2 into one set or group whose members may be loaded together")
+
+
+def test_a_matrix_names_who_has_to_go(tmp_path: Path) -> None:
+    (episode,) = episodes(case(tmp_path, {"journal.txt": turns(MATRIX, HEALTHY)}))
+    inputs = [row for one in episode["triggers"] for row in one["inputs"]]
+    assert sorted((row["victim"], row["detail"]) for row in inputs) == [
+        ("coder", "cost=3"),
+        ("coder", "cost=3"),
+        ("qwen27", "cost=3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("every_s", "row"),
+    [
+        pytest.param(600, "[INFO] <{2}> Unloading model, TTL of 300s reached", id="two models, ten minutes apart"),
+        pytest.param(50, "[INFO] <{2}> Unloading model, TTL of 10s reached", id="the next comes a second later"),
+    ],
+)
+def test_a_model_whose_time_to_live_was_over_was_not_evicted(tmp_path: Path, every_s: int, row: str) -> None:
+    ask = case(tmp_path, {"journal.txt": turns(row, HEALTHY, every_s=every_s)})
+    assert [one["triggers"] for one in episodes(ask)] in ([], [[]])
+    assert not any(one["kind"] == "ping_pong" for one in episodes(ask))
+    assert {why for _, why in apart(ask)} <= {"free", "expired"}
+
+
+@pytest.mark.parametrize(
+    "models", [("coder", "qwen27", "embedder"), ("coder", "qwen27", "embedder", "vision")], ids=["three", "four"]
+)
+def test_more_models_than_two_that_return_in_turn_are_a_ping_pong_too(tmp_path: Path, models: tuple[str, ...]) -> None:
+    (episode,) = episodes(case(tmp_path, {"journal.txt": turns(MATRIX, HEALTHY, models=models, times=2 * len(models))}))
+    assert (episode["kind"], episode["swaps"], episode["alternates"]) == ("ping_pong", 2 * len(models) - 1, False)
+    assert episode["identities"] == list(models)
+    assert (episode["interval_s"]["mean"], episode["cycle_s"]["mean"]) == (30, 30 * len(models))
+    assert episode["remedy"].startswith(f"Put these {len(models)} into one set")
+
+
+ERA_B = """\
+time=2025-11-25T10:0{0}:00.000Z level=INFO source=sched.go:583 msg="updated VRAM based on existing loaded models" \
+gpu=GPU-01 library=CUDA total="23.6 GiB" available="{2} GiB"
+time=2025-11-25T10:0{0}:00.000Z level=INFO source=sched.go:583 msg="updated VRAM based on existing loaded models" \
+gpu=GPU-02 library=CUDA total="23.6 GiB" available="1.5 GiB"
+time=2025-11-25T10:0{0}:00.100Z level=INFO source=server.go:1012 \
+msg="model requires more gpu memory than is currently available, evicting a model to make space" "loaded layers"=12
+"""
+ERA_B_LOAD = """\
+time=2025-11-25T10:0{0}:02.000Z level=INFO source=server.go:431 msg="starting runner" \
+cmd="/usr/local/bin/ollama runner --ollama-engine --model /m/blobs/sha256-{1} --port 3883{0}"
+time=2025-11-25T10:0{0}:02.100Z level=INFO source=server.go:757 msg="loading model" "model layers"=65 requested=-1
+time=2025-11-25T10:0{0}:03.000Z level=INFO source=ggml.go:494 msg="offloaded 65/65 layers to GPU"
+time=2025-11-25T10:0{0}:03.100Z level=INFO source=device.go:240 msg="model weights" device=CUDA0 size="16.1 GiB"
+time=2025-11-25T10:0{0}:03.110Z level=INFO source=device.go:251 msg="kv cache" device=CUDA0 size="3.1 GiB"
+time=2025-11-25T10:0{0}:03.120Z level=INFO source=device.go:262 msg="compute graph" device=CUDA0 size="1.1 GiB"
+time=2025-11-25T10:0{0}:03.130Z level=INFO source=device.go:272 msg="total memory" size="20.3 GiB"
+time=2025-11-25T10:0{0}:07.000Z level=INFO source=server.go:1388 msg="llama runner started in 5.86 seconds"
+"""
+
+
+def test_an_eviction_without_figures_is_told_with_what_the_supervisor_saw_and_what_the_load_came_to(
+    tmp_path: Path,
+) -> None:
+    text = "".join(
+        ("" if not number else ERA_B.format(number, blob, "3.2")) + ERA_B_LOAD.format(number, blob)
+        for number, blob in enumerate(("a1a1", "b2b2", "a1a1", "b2b2"))
+    )
+    answer = swaps(case(tmp_path, {"server.log": text}))
+    (episode,) = answer.document["episodes"]
+    (trigger,) = episode["triggers"]
+    assert (episode["kind"], trigger["cause"], trigger["count"]) == ("ping_pong", "memory", 3)
+    assert {
+        (one["predicted_mib"], round(one["available_mib"] / 1024, 2), one["available_from"])
+        for one in trigger["inputs"]
+    } == {(None, 4.7, "view")}
+    assert [row[1] for row in answer.sections[0].rows if row[0] == "why"] == [
+        (
+            "memory: “model requires more gpu memory than is currently available, evicting a model to make space” ×3, "
+            "4.70 GiB available for what came to 20.30 GiB"
+        )
+    ]

@@ -6,11 +6,15 @@ import gzip
 import re
 from pathlib import Path
 
+import duckdb
 import pytest
-from casing import MIB, Rows, case, rows
+from casing import CATALOGUE, MIB, Rows, case, rows
 
-from forensics.case import read_evidence
+from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
+from forensics.opened import ready
+from forensics.question import load_questions
+from forensics.records import Named
 from forensics.telemetry import Card, CardSample, Telemetry
 
 HOUR_US = 3_600_000_000
@@ -113,6 +117,27 @@ def test_a_process_whose_life_two_holders_fit_joins_neither(tmp_path: Path) -> N
         tmp_path,
         server=journal(*load("11:00:11", "11:00:14", "11:00:19", "CUDA0")),
         apps=apps(*every("11:00:12", "11:00:18", CARD, 501, 9000), *every("11:00:12", "11:00:18", CARD, 502, 1600)),
+    )
+    assert rows(found, LAST) == []
+
+
+def test_a_pid_that_was_not_listed_while_the_process_served_is_not_its(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:01", "11:00:03", "11:00:19", "CUDA0")),
+        other=journal(*load("11:00:09", "11:00:12", "11:00:19", "CUDA0")),
+        # While the first served, the looks from 11:00:05 to 11:00:09 listed 501 alone.
+        apps=apps(*every("11:00:02", "11:00:18", CARD, 501, 9000), *every("11:00:10", "11:00:18", CARD, 502, 1600)),
+    )
+    assert [(row[0], row[2]) for row in rows(found, LAST)] == [(1, 9000.0), (2, 1600.0)]
+
+
+def test_where_nobody_looked_while_one_served_alone_two_lives_stay_apart_from_both_pids(tmp_path: Path) -> None:
+    found = case(
+        tmp_path,
+        server=journal(*load("11:00:01", "11:00:03", "11:00:19", "CUDA0")),
+        other=journal(*load("11:00:09", "11:00:12", "11:00:19", "CUDA0")),
+        apps=apps(*every("11:00:13", "11:00:18", CARD, 501, 9000), *every("11:00:13", "11:00:18", CARD, 502, 1600)),
     )
     assert rows(found, LAST) == []
 
@@ -328,7 +353,7 @@ def test_cards_are_one_by_uuid_else_by_bus_id_else_by_number() -> None:
     assert telemetry.card(OTHER, "00000000:09:00.0", 5) is other
     assert telemetry.card(CARD, "00000000:08:00.0", 7) is not other
     assert telemetry.card(None, None, 9) is telemetry.card(None, None, 9)
-    assert telemetry.card(None, None, None) is not telemetry.card(None, None, None)
+    assert telemetry.card(None, None, None) is telemetry.card(None, None, None)
 
 
 def test_a_device_is_the_only_card_of_the_evidence_if_it_is_the_only_device(tmp_path: Path) -> None:
@@ -519,13 +544,100 @@ def test_cards_that_only_have_numbers_are_told_apart_by_them(tmp_path: Path) -> 
     assert rows(found, counted) == [(0, 2), (1, 2)]
 
 
-def test_rows_without_a_time_or_a_pid_are_no_samples(tmp_path: Path) -> None:
-    undated = TABLE.format(second="05", first=1600, other=5).split("\n", 1)[1]
-    found = case(
-        tmp_path, table=undated, apps=apps().rstrip() + f"\n2026/11/30 11:00:01.000, {CARD}, [N/A], x, 9 MiB\n"
-    )
-    assert rows(found, "SELECT count(*) FROM card_sample") == [(0,)]
+def test_a_row_that_names_no_process_is_none_of_a_process(tmp_path: Path) -> None:
+    found = case(tmp_path, apps=apps().rstrip() + f"\n2026/11/30 11:00:01.000, {CARD}, [N/A], x, 9 MiB\n")
     assert rows(found, "SELECT count(*) FROM holder_sample") == [(0,)]
+    assert rows(found, "SELECT what FROM problem WHERE severity = 'loss'") == [
+        ("rows of processes name no process, and are not used",)
+    ]
+
+
+# -- captures that print no time -------------------------------------------------------------------------------------
+
+SAVED_US = MIDNIGHT_US + 11 * HOUR_US + 6_000_000  # 11:00:06
+ONE_LOAD = export(77, *load("11:00:01", "11:00:04", "11:00:09", "CUDA0"))
+ONE_APP = f"gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n{CARD}, 77, llama-server, 1600 MiB\n"
+ONE_CARD = f"index, uuid, memory.used [MiB]\n0, {CARD}, 1650 MiB\n"
+USED = f"SELECT gpu_uuid, at_us, used_bytes // {MIB} FROM card_sample JOIN card USING (card_id) ORDER BY ALL"
+
+
+def saved(folder: Path, at_us: int = SAVED_US, **files: str) -> duckdb.DuckDBPyConnection:
+    """A case of files that were all last written at one moment."""
+    names: list[str | Path | Named] = []
+    for name, text in files.items():
+        path = folder / name
+        path.write_text(text, "utf-8")
+        names.append(Named(name, path, at_us))
+    connection = duckdb.connect()
+    store(read_evidence(names, CATALOGUE), connection)
+    return ready(connection, load_questions(), None)
+
+
+def losses(found: duckdb.DuckDBPyConnection) -> Rows:
+    """What was lost of which source."""
+    return rows(found, "SELECT source_id, what FROM problem WHERE severity = 'loss' ORDER BY ALL")
+
+
+def test_a_capture_without_times_measures_at_the_time_of_its_file_and_says_so(tmp_path: Path) -> None:
+    found = saved(tmp_path, server=ONE_LOAD, apps=ONE_APP)
+    by = "trusted process id; only card that this process holds; read at the time of its file"
+    assert rows(found, LAST) == [(1, "CUDA0", 1600.0, "process", by, "inferred")]
+    assert rows(found, "SELECT at_us FROM holder_sample") == [(SAVED_US,)]
+
+
+def test_a_file_that_was_written_after_the_load_measures_nothing_of_it(tmp_path: Path) -> None:
+    found = saved(tmp_path, SAVED_US + HOUR_US, server=ONE_LOAD, apps=ONE_APP)
+    assert rows(found, LAST) == []
+
+
+def test_the_time_of_a_file_sets_no_reading_between_those_that_print_theirs(tmp_path: Path) -> None:
+    printed = gpus(("11:00:05", 0, CARD, "00000000:00:06.0", 5), ("11:00:07", 0, CARD, "00000000:00:06.0", 6))
+    found = saved(tmp_path, a_saved=ONE_CARD, gpu=printed)
+    assert rows(found, USED) == [(CARD, SAVED_US - 1_000_000, 5), (CARD, SAVED_US + 1_000_000, 6)]
+    assert losses(found) == [
+        ("a_saved", "readings without a time are set aside: of the same card, others print theirs")
+    ]
+
+
+def test_the_time_of_a_file_stands_for_a_card_of_which_no_other_row_prints_one(tmp_path: Path) -> None:
+    printed = gpus(("11:00:05", 1, OTHER, "00000000:00:07.0", 5))
+    found = saved(tmp_path, a_saved=ONE_CARD, gpu=printed)
+    assert rows(found, USED) == [(CARD, SAVED_US, 1650), (OTHER, SAVED_US - 1_000_000, 5)]
+    assert losses(found) == []
+
+
+def test_a_row_without_time_and_card_is_of_no_card_where_one_is_known(tmp_path: Path) -> None:
+    found = saved(tmp_path, a_saved="memory.used [MiB]\n7 MiB\n", gpu=ONE_CARD)
+    assert rows(found, USED) == [(CARD, SAVED_US, 1650)]
+    what = "rows that name no card and print no time cannot be placed: the evidence has cards that they could be of"
+    assert losses(found) == [("a_saved", what)]
+    alone = saved(tmp_path, a_saved="memory.used [MiB]\n7 MiB\n")
+    assert (rows(alone, USED), losses(alone)) == ([(None, SAVED_US, 7)], [])
+
+
+def test_rows_that_name_no_card_are_of_one_card_unless_a_moment_has_two(tmp_path: Path) -> None:
+    row = "2026/11/30 11:00:0{}.000, {} MiB, 9 MiB\n"
+    head = "timestamp, memory.used [MiB], memory.total [MiB]\n"
+    found = saved(tmp_path, one=head + row.format(6, 5) + row.format(7, 6))
+    assert rows(found, USED) == [(None, SAVED_US, 5), (None, SAVED_US + 1_000_000, 6)]
+    found = saved(tmp_path, one=head + row.format(6, 5) + row.format(6, 6) + row.format(7, 7))
+    assert rows(found, USED) == [(None, SAVED_US + 1_000_000, 7)]
+    what = "rows that name no card are of several: each moment has more than one"
+    assert rows(found, "SELECT what, count FROM problem") == [(what, 2)]
+
+
+def test_the_time_of_a_file_does_not_tell_when_a_log_without_wall_time_was_written(tmp_path: Path) -> None:
+    entries = "".join(f"{text}\n" for _, text in load("", "", "", "CUDA0"))
+    found = saved(tmp_path, server=entries, apps=ONE_APP)
+    assert rows(found, "SELECT begun_us, ready_us FROM load") == [(None, None)]
+    by = "order of lives; the log has no wall time; only card that this process holds; read at the time of its file"
+    assert rows(found, LAST) == [(1, "CUDA0", 1600.0, "process", by, "inferred")]
+
+
+def test_the_time_of_a_file_gives_processes_no_order(tmp_path: Path) -> None:
+    entries = "".join(f"{text}\n" for _, text in load("", "", "", "CUDA0"))
+    two = ONE_APP + f"{CARD}, 78, llama-server, 1700 MiB\n"
+    assert rows(saved(tmp_path, one=entries, two=entries.replace("alpha", "beta"), apps=two), LAST) == []
 
 
 def test_times_that_print_their_zone_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -580,10 +692,26 @@ def test_a_log_without_any_clock_stays_without_times_even_where_one_life_fits(tm
 def test_a_clock_of_its_own_is_placed_where_the_memory_appears(tmp_path: Path) -> None:
     entries = [text for _, text in load("", "", "", "CUDA0")]
     plain = "\n".join([*entries[:2], "a line without a clock: load_tensors: offloaded 1/1 layers to GPU", *entries[2:]])
-    found = case(tmp_path, server=plain + "\n", apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600)))
+    grown = apps(("11:00:02", CARD, 77, 518), *every("11:00:03", "11:00:08", CARD, 77, 1600))
+    found = case(tmp_path, server=plain + "\n", apps=grown)
     ready = "SELECT ready_us - begun_us FROM load"
     assert rows(found, ready) == [(2_300_000,)]  # as the clock before its lines says
     assert [row[2] for row in rows(found, LAST)] == [1600.0]
+
+
+@pytest.mark.parametrize("used", [1600, 2000])
+def test_a_process_that_was_there_before_anybody_looked_is_measured_and_not_placed_in_time(
+    tmp_path: Path, used: int
+) -> None:
+    plain = "\n".join(text for _, text in load("", "", "", "CUDA0")[:-1])
+    found = case(
+        tmp_path,
+        server=plain + "\n",
+        apps=apps(*every("11:00:02", "11:00:08", CARD, 77, 1600)),
+        gpu=gpus(("11:00:00", 0, CARD, "00000000:06:00.0", used)),
+    )
+    assert rows(found, "SELECT begun_us, ready_us FROM load") == [(None, None)]
+    assert [row[2:4] for row in rows(found, LAST)] == [(1600.0, "process")]
 
 
 def test_two_cards_without_bus_ids_in_the_log_are_joined_by_the_order_of_those_it_holds(tmp_path: Path) -> None:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from forensics.case import Evidence, read_evidence
+from forensics.case import Evidence, read_evidence, store
 from forensics.catalogue import Catalogue, load_catalogue
+from forensics.explain import document
+from forensics.opened import ready
+from forensics.question import load_questions
+from forensics.report_json import render_json
 from forensics.scan import Line
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 BEGIN_US = 1_796_036_851_000_000
 """2026-11-30 11:07:31 UTC."""
@@ -260,3 +268,30 @@ def test_lines_that_no_pattern_reads_are_counted_once_too(tmp_path: Path, catalo
     both = read(tmp_path, catalogue, j=journal(lines), k=text([*lines, "0.11.0.000 I other: holds 18.00 MiB"]))
     unread = [one.text for counts in both.counts.values() for one in counts.unread]
     assert sorted(unread) == sorted([unknown, "0.11.0.000 I other: holds 18.00 MiB"])
+
+
+RUNS = ("llama-fit-beside-other", "llama-killed-then-reloaded", "llama-mtp-vision-two-cards", "llama-sleep-idle")
+ANSWERS = ("loads", "vram_ledger", "vram_gap", "phases", "failures", "ambiguous_lines", "orphans")
+READ = {"coverage", "sources"}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_folder_of_a_run_gives_the_same_answers_as_its_journal_alone(
+    tmp_path: Path, catalogue: Catalogue, run: str
+) -> None:
+    def answered(folder: Path) -> dict[str, str]:
+        connection = duckdb.connect()
+        store(read_evidence([folder], catalogue), connection)
+        found = ready(connection, load_questions(), None)
+        rows = {name: repr(found.execute(f"SELECT * FROM {name}").fetchall()) for name in ANSWERS}
+        # What was read of how many files is not the answer, and does differ.
+        explained = {name: part for name, part in document(found, catalogue).items() if name not in READ}
+        return {name: text.replace(str(folder), "") for name, text in {**rows, "": render_json(explained)}.items()}
+
+    alone, whole = tmp_path / "alone", tmp_path / "whole"
+    for folder in (alone, whole):
+        folder.mkdir()
+        for name in ("journal.export.gz", "gpu.csv", "apps.csv"):
+            shutil.copy(FIXTURES / run / name, folder)
+    shutil.copy(FIXTURES / f"{run}-plain" / "server.log", whole)
+    assert answered(whole) == answered(alone)

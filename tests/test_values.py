@@ -16,6 +16,7 @@ from forensics.case import read_evidence, store
 from forensics.catalogue import load_catalogue
 from forensics.opened import ready
 from forensics.question import load_questions
+from forensics.records import Named
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "values"
 UNITS = """
@@ -37,11 +38,18 @@ POOLS = """
     FROM pool_sized LEFT JOIN load USING (load_id) ORDER BY ordinal
 """
 LOADS = "SELECT engine, implied, ready_line IS NOT NULL, end_reason FROM load ORDER BY number"
+LEFT_FREE = """
+    SELECT line.text LIKE '%no changes needed' FROM memory_estimated JOIN line USING (line_id) WHERE what = 'left free'
+"""
+CARDS = """
+    SELECT gpu_index, mib(used_bytes), mib(total_bytes) FROM card_sample JOIN card USING (card_id) ORDER BY at_us, 1
+"""
 MARKERS = "SELECT what, detail FROM marker_seen WHERE detail IS NOT NULL ORDER BY ordinal"
 
 Row = tuple[Any, ...]
 VALUES: dict[str, list[tuple[str, list[Row]]]] = {
     "llamacpp-drafter-overwrites-target": [
+        (CARDS, [(1, 22992.0, 24576.0)]),
         (
             BUFFERS,
             [
@@ -115,6 +123,19 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
                 ("left free", None, 106812.0, 3471.0),
             ],
         ),
+        # Both are wanted on the device, and the margin is 1024 MiB and the tower's whole MiB.
+        (
+            "SELECT mib(sum(size_bytes)) FROM memory_estimated WHERE what IN ('mmproj (worst case)', 'device')",
+            [(5734.8,)],
+        ),
+        (
+            (
+                "SELECT mib(max(available_bytes) FILTER (WHERE what = 'left free')) "
+                "- floor(mib(max(size_bytes) FILTER (WHERE what LIKE 'mmproj%'))) FROM memory_estimated"
+            ),
+            [(1024.0,)],
+        ),
+        (LEFT_FREE, [(True,)]),
     ],
     "llamacpp-router-swap-force-kill": [
         ("SELECT reason, model, seconds_s FROM load_ended", [("killed", "qwen3.6-27b-hf-think-mtp", 10.0)]),
@@ -129,6 +150,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         (FAILED, [("1", 51748.72, 54262465823), ("CUDA1", 51748.72, 54262464512)]),
         ("SELECT slots, slot_tokens FROM load_ready", [(1, 50176)]),
         ("SELECT outcome FROM failures", [("survived",)]),  # lines at error level, and it gets ready
+        ("SELECT message FROM failure_reported LIMIT 1", [("failed to allocate compute buffers",)]),
     ],
     "llamacpp-rocm-oom-says-cuda": [
         (FAILED, [("0", 14136.04, 14822712279), ("ROCm0", 14136.04, 14822711296)]),
@@ -139,6 +161,11 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             "SELECT message FROM failure_reported WHERE message LIKE '%failed to load model%'",
             [("failed to load model, '/models/Apertus-70B-Instruct-2509-IQ4_XS.gguf'",)],
         ),
+        # The device's word for its API is CUDA, and the buffer is the one for prompts.
+        (
+            "SELECT message FROM failure_reported WHERE message LIKE '% pp %'",
+            [("failed to initialize the context: failed to allocate compute pp buffers",)],
+        ),
     ],
     "llamacpp-compose-repeated-oom": [
         (
@@ -148,6 +175,11 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         ("SELECT count(*) FROM failures", [(1,)]),
         ("SELECT slot_tokens FROM request_moved WHERE what = 'received'", [(32768,)]),
         ("SELECT count(*) FROM load_ready", [(1,)]),
+        ("SELECT DISTINCT unit FROM process", [("deep-seek-1",)]),
+        (
+            "SELECT count(*) FROM line WHERE event = 'failure_reported' AND text LIKE '%llama_kv_cache_update_impl: %'",
+            [(4,)],
+        ),
     ],
     "llamacpp-hybrid-recurrent-state": [
         (
@@ -173,6 +205,10 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
                 ("graph", " splits = 2"),
                 ("reserve_end", "1"),
             ],
+        ),
+        (
+            "SELECT mib(sum(size_bytes)) FROM vram_ledger WHERE kind IN ('kv_cache', 'recurrent_state')",
+            [(1069.5,)],
         ),
     ],
     "llamacpp-draft-starts-with-1840-free": [
@@ -210,6 +246,13 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         ),
         ("SELECT what, tokens FROM request_timed ORDER BY ordinal", [("prompt", 30), ("decode", 192), ("total", 222)]),
         ("SELECT DISTINCT label FROM line JOIN process USING (process_id)", [("50003",)]),
+        (
+            (
+                "SELECT method, round(accepted / drafted, 3) FROM draft_accepted "
+                "WHERE event_scope = 'load' AND drafted > 0 ORDER BY ordinal"
+            ),
+            [("ngram-mod", 0.224), ("draft-mtp", 0.784)],
+        ),
     ],
     "llamacpp-fit-mtp-margin-vulkan": [
         (
@@ -221,6 +264,18 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             ],
         ),
         ("SELECT device, pci_bus_id, mib(free_bytes) FROM device_seen", [("Vulkan0", "0000:c1:00.0", 23525.0)]),
+        (
+            "SELECT mib(sum(size_bytes)) FROM memory_estimated WHERE what IN ('MTP context', 'device')",
+            [(20244.06,)],
+        ),
+        (
+            (
+                "SELECT mib(max(available_bytes) FILTER (WHERE what = 'left free')) "
+                "- floor(mib(max(size_bytes) FILTER (WHERE what = 'MTP context'))) FROM memory_estimated"
+            ),
+            [(1024.0,)],
+        ),
+        (LEFT_FREE, [(True,)]),
     ],
     "llamacpp-2023-wording-no-offload": [
         ("SELECT offloaded, total FROM layers_offloaded", [(0, 35)]),
@@ -279,6 +334,22 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
                 ("1,1",),
                 ("--ubatch-size",),
                 ("2048",),
+            ],
+        ),
+        ("SELECT DISTINCT unit FROM process", [("llama-cuda",)]),
+        (
+            (
+                "SELECT unnest(regexp_extract_all(string_agg(text, ' ' ORDER BY ordinal), '--\\S+ [^-]\\S*')) "
+                "FROM arguments_reported"
+            ),
+            [
+                ("--mmproj /models/mmproj-BF16.gguf",),
+                ("--n-gpu-layers auto",),
+                ("--parallel 2",),
+                ("--reasoning on",),
+                ("--split-mode layer",),
+                ("--tensor-split 1,1",),
+                ("--ubatch-size 2048",),
             ],
         ),
     ],
@@ -392,6 +463,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         ),
     ],
     "ollama-ps-24gb-card-20618-mib": [
+        (CARDS, [(0, 20618.0, 24576.0)]),
         (
             "SELECT model, total_bytes, card_bytes, bound_bytes, context, state FROM self_report",
             [("DEFAULT/mistral-small-2409-22b:latest", 24_500_000_000, 24_500_000_000, 500_000_000, None, "Forever")],
@@ -415,6 +487,21 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             ],
         ),
         ("SELECT count(*) FROM load WHERE end_reason <> 'log_ends'", [(0,)]),  # a try, not an end
+        (
+            (
+                "SELECT name, value FROM configuration WHERE name IN ('Operation', 'GPULayers', 'KvSize', 'Parallel', "
+                "'BatchSize', 'FlashAttention', 'MainGPU') ORDER BY name"
+            ),
+            [
+                ("BatchSize", "512"),
+                ("FlashAttention", "Disabled"),
+                ("GPULayers", "31[ID:GPU-00000000-0000-0000-0000-000000000001 Layers:31(29..59)  ]"),
+                ("KvSize", "262144"),
+                ("MainGPU", "0"),
+                ("Operation", "alloc"),
+                ("Parallel", "1"),
+            ],
+        ),
     ],
     "ollama-journald-runner-cudamalloc": [
         ("SELECT device, size_bytes, mib(size_bytes) FROM allocation_failed", [("CUDA0", 838447104, 799.61)]),
@@ -435,6 +522,14 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
                 (1, 79.22, 0.9, 71.29, 14.96, 1.79, 1.26, 53.29),
                 (2, 79.22, 0.9, 71.29, 7.48, 3.58, 1.26, None),
             ],
+        ),
+        # What the second start leaves for its cache is not printed: 71.29 - 7.48 - 3.58 - 1.26.
+        (
+            (
+                "SELECT gib(max(requested_bytes) - max(weights_bytes) - max(non_torch_bytes) - max(activation_bytes)) "
+                "FROM memory_profiled JOIN load USING (load_id) WHERE number = 2"
+            ),
+            [(58.97,)],
         ),
     ],
     "vllm-tp-workers-interleaved-sentences": [
@@ -465,6 +560,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         ("SELECT detail FROM marker_seen WHERE what = 'asleep'", [("8.000164",)]),
     ],
     "vllm-card-empty-then-only-16-free": [
+        (CARDS, [(5, 0.0, 81559.0)]),
         (
             (
                 "SELECT gib(needed_bytes), utilization_ratio, gib(available_bytes), gib(total_bytes), device "
@@ -475,11 +571,13 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         (SETTINGS, [("CUDA_VISIBLE_DEVICES", "5")]),  # cuda:0 of the message is this card
         (LOADS, [("vllm", True, False, "failed")]),
         ("SELECT count(*), any_value(error_class) FROM failures", [(1, "free_memory")]),
+        ("SELECT gib(total_bytes - available_bytes) FROM start_refused", [(62.28,)]),
     ],
     "vllm-compose-no-cache-blocks": [
         ("SELECT reason FROM start_refused", [("no_blocks",)]),
         ("SELECT count(*) FROM allocation_failed", [(0,)]),
         ("SELECT count(*) FROM failures", [(1,)]),
+        ("SELECT DISTINCT unit FROM process", [("vllm-1",)]),
     ],
     "vllm-tp2-graph-estimate": [
         (
@@ -500,6 +598,15 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
                 )
             ],
         ),
+        ("SELECT count(DISTINCT writer) FROM memory_estimated", [(2,)]),  # both ranks
+        # The two shares are 0.36 GiB apart: 0.36 / (0.82 - 0.8048) = 23.7 GiB is the card.
+        (
+            (
+                "SELECT DISTINCT round(gib(memory_estimated.size_bytes) / (value::DOUBLE - "
+                "regexp_extract(detail, '=([0-9.]+) ', 1)::DOUBLE), 1) FROM setting_reported, memory_estimated"
+            ),
+            [(23.7,)],
+        ),
     ],
     "vllm-spec-metrics-two-engines": [
         (
@@ -516,6 +623,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             "SELECT engine, writer, round(kv_usage_ratio, 3), running FROM engine_measured ORDER BY ordinal",
             [(2, "9001", 0.101, 1), (4, "9002", 0.101, 1)],
         ),
+        ("SELECT DISTINCT drafts FROM draft_samples", [(151,)]),
     ],
     "vllm-hybrid-concurrency-not-a-quotient": [
         (
@@ -529,6 +637,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
                 (2, None, None, 131072, 4.33),
             ],
         ),
+        ("SELECT round(quotient, 3) FROM kv_pools ORDER BY 1", [(0.376,), (4.333,)]),
     ],
     "vllm-ansi-colours-in-ci-log": [
         (
@@ -536,6 +645,8 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             [(1.54, 22.05, 0.9, 19.84)],
         ),
         ("SELECT writer FROM start_refused", [("738",)]),
+        ("SELECT gib(total_bytes - available_bytes) FROM start_refused", [(20.51,)]),
+        ("SELECT text LIKE '%ERROR%' FROM line WHERE event = 'start_refused'", [(True,)]),
     ],
     "vllm-2023-oom-other-process": [
         (
@@ -545,6 +656,8 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             ),
             [("0", 1.63, 44.56, 27.91, 565.31, 27.93)],
         ),
+        # What no line gives: 44.56 - 27.93 - 565.31 / 1024.
+        ("SELECT gib(total_bytes - reserved_total_bytes - free_bytes) FROM allocation_failed", [(16.08,)]),
     ],
     "sglang-tp8-interleaved": [
         (
@@ -572,8 +685,51 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             "SELECT value FROM setting_reported WHERE name IN ('model params', 'n_ctx', 'flash_attn') ORDER BY name",
             [("1",), ("11.77 B",), ("16384",)],
         ),
+        (
+            (
+                "SELECT round(sum(size_bytes) FILTER (WHERE device = 'Vulkan0') / sum(size_bytes), 3) "
+                "FROM buffer_allocated"
+            ),
+            [(0.281,)],
+        ),
+    ],
+    "vllm-graphs-outside-the-budget": [
+        # Two files, two runs: what the graphs cost is 23859 - 21395 = 2464 on each card; another card's 393 is idle.
+        (
+            CARDS,
+            [
+                *((card, 23859.0, 24564.0) for card in (4, 5, 6, 7)),
+                (0, 393.0, 24564.0),
+                *((card, 21395.0, 24564.0) for card in (4, 5, 6, 7)),
+            ],
+        ),
+        (
+            (
+                "SELECT gpu_index, mib(max(used_bytes) - min(used_bytes)) FROM card_sample JOIN card USING (card_id) "
+                "WHERE gpu_index > 0 GROUP BY 1 ORDER BY 1"
+            ),
+            [(4, 2464.0), (5, 2464.0), (6, 2464.0), (7, 2464.0)],
+        ),
+    ],
+    "card-used-plus-free-is-not-total": [
+        (
+            "SELECT mib(total_bytes), mib(used_bytes), mib(free_bytes), mib(rest_bytes) FROM card_identity ORDER BY 2",
+            [
+                (32607.0, 1547.0, 30641.0, 419.0),
+                (32607.0, 1574.0, 30614.0, 419.0),
+                (32607.0, 1597.0, 30591.0, 419.0),
+                (32607.0, 1612.0, 30576.0, 419.0),
+            ],
+        ),
+        ("SELECT mib(median(used_bytes)) FROM card_identity", [(1585.5,)]),
+        ("SELECT count(*) FROM load", [(0,)]),
     ],
     "vllm-tp2-desktop-on-one-card": [
+        (CARDS, [(0, 22377.0, 24576.0), (1, 22273.0, 24576.0), (0, 22483.0, 24576.0), (1, 22301.0, 24576.0)]),
+        (
+            "SELECT pid, name, mib(used_bytes) FROM holder_sample ORDER BY at_us",
+            [(1001, "/usr/lib/xorg/Xorg", 77.0), (1001, "/usr/lib/xorg/Xorg", 85.0)],
+        ),
         (
             POOLS,
             [
@@ -592,11 +748,29 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
             ),
             [("2", "262144", "fp8_e5m2")],
         ),
+        # How far the cards of a pair differ, and what Xorg leaves of that: 104 - 77, 182 - 85.
+        (
+            (
+                "SELECT mib(max(cards.used_bytes) - min(cards.used_bytes)), "
+                "mib(max(cards.used_bytes) - min(cards.used_bytes) - any_value(holders.used_bytes)) "
+                "FROM card_sample AS cards JOIN holder_sample AS holders USING (at_us) GROUP BY at_us ORDER BY at_us"
+            ),
+            [(104.0, 27.0), (182.0, 97.0)],
+        ),
     ],
     "ollama-reload-each-request-parallel": [
         ("SELECT count(*) FROM load", [(1,)]),
         ("SELECT seconds_s FROM scheduler_decided WHERE what = 'wait'", [(600.0,)]),
         ("SELECT round(loading_s, 2) FROM loads", [(9.65,)]),  # by times without a zone: 10:00:50.451 to 10:01:00.101
+        # Its process was started 52 ms after it was announced; ready, it was idle for 85.926 s of its 600.
+        (
+            (
+                "SELECT round((epoch_ms(clock) - lag(epoch_ms(clock)) OVER (ORDER BY ordinal)) / 1000, 3) FROM ("
+                "SELECT ordinal, regexp_extract(text, 'time=(\\S+)', 1)::TIMESTAMP AS clock FROM line) "
+                "QUALIFY ordinal > min(ordinal) OVER () ORDER BY ordinal"
+            ),
+            [(0.052,), (9.598,), (0.003,), (85.926,)],
+        ),
     ],
     # Pasted beside a program's lines, without the kernel's stamp: read, and linked to nothing.
     "kernel-xid31-llama-bench": [
@@ -631,6 +805,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
                 (2, None, None, 65536, 3.27),
             ],
         ),
+        ("SELECT round(max(tokens) / min(tokens), 3) FROM pool_sized", [(2.109,)]),
     ],
 }
 
@@ -956,9 +1131,11 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
 
 @cache
 def opened(name: str) -> duckdb.DuckDBPyConnection:
-    """The case of one log."""
+    """The case of one log and of what was captured beside it: captures print no time, and were saved hour by hour."""
     connection = duckdb.connect()
-    store(read_evidence([FOLDER / f"{name}.log"], load_catalogue()), connection)
+    paths = sorted(path for path in FOLDER.iterdir() if path.name.partition(".")[0] == name)
+    files = [Named(path.name, path, (500_000 + hour) * 3_600_000_000) for hour, path in enumerate(paths)]
+    store(read_evidence(files, load_catalogue()), connection)
     connection.execute(UNITS)
     return ready(connection, load_questions(), None)
 
@@ -992,8 +1169,8 @@ def test_a_value_that_a_line_gives_comes_out(name: str, sql: str, rows: list[Row
     assert opened(name).execute(sql).fetchall() == rows
 
 
-def test_every_log_is_in_the_table() -> None:
-    assert {path.stem for path in FOLDER.glob("*.log")} == set(VALUES)
+def test_every_file_is_in_the_table() -> None:
+    assert {path.name.partition(".")[0] for path in FOLDER.iterdir()} == {*VALUES, "README"}
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))

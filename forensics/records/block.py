@@ -64,6 +64,16 @@ class Stream(NamedTuple):
     manager: bool = False
     kernel: bool = False
 
+    @property
+    def service(self) -> str | None:
+        """What the collector calls its service: its container (whose unit is the engine's), its unit, or its identifier.
+
+        A client can send a container's name itself: one that reads as a unit's name is not taken for one.
+        """
+        if self.container is not None and not self.container.endswith((".service", ".scope", ".slice")):
+            return self.container
+        return self.unit or (None if self.manager or self.kernel else self.identifier)
+
 
 class Partial(NamedTuple):
     """What the collector says about a record that is a piece of a message: whose, which, and whether the last."""
@@ -151,7 +161,8 @@ class Digest:
 class Source:
     """One input: a file, a member of an archive (`archive!member`), or standard input.
 
-    `digest` and `problems` are complete once the source has been read to its end.
+    `digest` and `problems` are complete once the source has been read to its end. `filed` says that `modified_us`
+    stands for the time of rows that print none.
     """
 
     name: str
@@ -160,11 +171,16 @@ class Source:
     digest: Digest = field(default_factory=Digest)
     problems: list[Problem] = field(default_factory=list)
     records: int = 0
+    filed: bool = False
 
     def tell(self, severity: str, what: str, remedy: str = "", offset: int | None = None, count: int = 1) -> None:
         """Keep something that was met `count` times, unless that is never."""
         if count:
             self.problems.append(Problem(self.name, severity, what, remedy, offset, int(count)))  # True is stored as 1
+
+    def is_filed(self, wall_us: int | None) -> bool:
+        """Whether the time of a row is only that of its file."""
+        return self.filed and wall_us == self.modified_us
 
     @property
     def is_unread(self) -> bool:

@@ -12,11 +12,12 @@ from forensics.records.exposition import METRIC, STATUS
 from forensics.records.inside import is_markdown, is_tar
 from forensics.records.journal_file import MAGIC
 from forensics.records.journal_text import style_of
+from forensics.records.journal_verbose import is_verbose
 from forensics.records.json_lines import is_docker, is_log_line, object_of
 from forensics.records.prefixed import prefix_of
 from forensics.records.probe_rows import is_probe_row
 from forensics.records.reports import has_counters, is_report_table
-from forensics.records.rocm import is_rocm_csv, is_rocm_text
+from forensics.records.rocm import is_rocm_concise, is_rocm_csv, is_rocm_text
 from forensics.records.smi_columns import Column, header_of, infer_columns
 from forensics.records.smi_monitor import is_monitor
 from forensics.records.smi_table import is_table
@@ -168,6 +169,8 @@ def _telemetry(sample: list[bytes]) -> Format | None:
         return Format("nvidia-smi-monitor")
     if is_rocm_text(sample):
         return Format("rocm-smi-text")
+    if any(is_rocm_concise(line) for line in sample[:8]):
+        return Format("rocm-smi-concise")
     if any(is_rocm_csv(line) for line in sample[:3]):
         return Format("rocm-smi-csv")
     if is_block_table(sample):
@@ -183,5 +186,5 @@ def _is_metric(line: bytes) -> bool:
 
 
 def _prefixed(sample: list[bytes]) -> Format | None:
-    name = prefix_of(sample) or style_of(sample)
+    name = "journal-verbose" if is_verbose(sample) else prefix_of(sample) or style_of(sample)
     return None if name is None else Format(name)

@@ -13,6 +13,7 @@ import numpy as np
 
 from forensics.records.block import NO_TIME, Block, Partial, Source, Stream
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
+from forensics.records.narrow import PASSED_OVER, has_fields
 from forensics.records.options import Options
 from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
 
@@ -38,7 +39,7 @@ def read_export(source: Source, pieces: Iterator[bytes], options: Options) -> It
 
 
 def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
-    reader = _Export(source, options.line_bytes)
+    reader = _Export(source, options)
     held: list[bytes] = []
     size = want = 0
     for piece in pieces:
@@ -61,9 +62,10 @@ def _text(value: bytes | None) -> str | None:
 class _Export:
     """Where in the stream we are, and what is known of it so far."""
 
-    def __init__(self, source: Source, line_bytes: int) -> None:
+    def __init__(self, source: Source, options: Options) -> None:
         self.source = source
-        self.limit = line_bytes
+        self.options = options
+        self.limit = options.line_bytes
         self.base = 0  # offset of the buffer's first byte in the source
         self.intact = True
         self.skip = 0  # bytes of an oversized binary value still to pass
@@ -73,7 +75,7 @@ class _Export:
         self.streams: dict[tuple[object, ...], int] = {}
         self.table: list[Stream] = []
         self.names: set[bytes] = set(_KEYS)
-        self.silent = self.undated = 0
+        self.silent = self.undated = self.unasked = 0
         self._clear()
 
     def _clear(self) -> None:
@@ -105,6 +107,7 @@ class _Export:
             self._lost(self.base + len(data))
         self.source.tell("note", "entries without a message were passed over", "", None, self.silent)
         self.source.tell("loss", "entries without a readable receive time", "", None, self.undated)
+        self.source.tell("note", PASSED_OVER, "", None, self.unasked)
         yield from self._block(data)
 
     def _entries(self, data: bytes, at: int) -> tuple[int, int]:
@@ -213,6 +216,9 @@ class _Export:
 
     def _record(self, spans: list[tuple[int, int]], values: dict[bytes, bytes]) -> None:
         get = values.get
+        if self.options.fields and not has_fields(self.options, lambda name: _text(get(name.encode()))):
+            self.unasked += len(spans)
+            return
         try:
             time = int(get(b"__REALTIME_TIMESTAMP", b""))
             if not 0 <= time < 2**62:

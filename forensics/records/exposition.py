@@ -46,8 +46,16 @@ _CARD: dict[str, tuple[str, float]] = {
     "nvidia_smi_memory_reserved_bytes": ("reserved_bytes", 1),
     "nvidia_smi_utilization_gpu_ratio": ("utilization_ratio", 1),
     "nvidia_smi_power_draw_watts": ("power_w", 1),
+    # nvitop-exporter 1.7.2
+    "gpu_memory_total_MiB": ("total_bytes", MIB),
+    "gpu_memory_used_MiB": ("used_bytes", MIB),
+    "gpu_memory_free_MiB": ("free_bytes", MIB),
+    "gpu_utilization_Percentage": ("utilization_ratio", 0.01),
+    "gpu_power_usage_W": ("power_w", 1),
 }
-_HOLDER = {"nvidia_smi_compute_app_used_memory_bytes": 1.0}
+_HOLDER = {"nvidia_smi_compute_app_used_memory_bytes": 1.0, "process_gpu_memory_MiB": float(MIB)}
+_COMMAND = "process_info_info"
+"""nvitop-exporter says here alone what a process is called."""
 
 Place = tuple[int | None, str | None, str | None, str | None]
 
@@ -65,6 +73,7 @@ class Figures:
         self.cards: dict[Place, dict[str, _Figure]] = {}
         self.names: dict[Place, str] = {}
         self.holders: list[tuple[Place, int | None, str | None, _Figure]] = []
+        self.commands: dict[tuple[Place, int | None], str] = {}
         self.instances = 0
 
     def take(
@@ -73,7 +82,8 @@ class Figures:
         """Take a figure; False if it is none of a card."""
         known = _CARD.get(name)
         factor = _HOLDER.get(name)
-        if known is None and factor is None:
+        command = labels.get("command") if name == _COMMAND else None
+        if known is None and factor is None and command is None:
             return False
         if not math.isfinite(value) or value < 0 or value >= _BLANK_FROM:
             return True  # the exporter's way of saying that there is no value
@@ -89,12 +99,14 @@ class Figures:
         if known is not None:
             column, factor = known
             self.cards.setdefault(place, {})[column] = _Figure(value * factor, offset, length)
-            if "modelName" in labels:
-                self.names[place] = labels["modelName"]
-        else:
-            assert factor is not None
-            pid = labels.get("pid", "")
-            holder = int(pid) if pid.isdecimal() and len(pid) < 19 else None
+            if model := labels.get("modelName") or labels.get("devicename"):
+                self.names[place] = model
+            return True
+        pid = labels.get("pid", "")
+        holder = int(pid) if pid.isdecimal() and len(pid) < 19 else None
+        if command is not None:
+            self.commands[place, holder] = command
+        elif factor is not None:
             self.holders.append((place, holder, labels.get("process_name"), _Figure(value * factor, offset, length)))
         return True
 
@@ -125,7 +137,8 @@ class Figures:
                 name=self.names.get(place),
                 **values,
             )
-        for (wall_us, uuid, index, bus), pid, process, figure in self.holders:
+        for place, pid, process, figure in self.holders:
+            wall_us, uuid, index, bus = place
             holders.add(
                 (figure.offset, figure.length),
                 wall_us=wall_us,
@@ -133,7 +146,7 @@ class Figures:
                 index=None if index is None else int(index),
                 pci_bus_id=bus,
                 pid=pid,
-                process=process,
+                process=process or self.commands.get((place, pid)),
                 used_bytes=round(figure.value),
             )
         yield from cards.samples(source, zone_known=True)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 
 from forensics.records.block import NO_TIME, Block, Source
 from forensics.records.envelopes import Collector
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.lines import lines
+from forensics.records.narrow import PASSED_OVER, has_fields
 from forensics.records.options import Options
 from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
 
@@ -27,7 +29,7 @@ def read_journal_json(source: Source, pieces: Iterator[bytes], options: Options)
 def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
     collector = Collector(source)
     numbers: dict[tuple[object, ...], int] = {}
-    broken = silent = unprinted = undated = 0
+    broken = silent = unprinted = undated = unasked = 0
     first_broken: int | None = None
     first_unprinted: int | None = None
     for chunk in lines(pieces, source, options.line_bytes):
@@ -48,6 +50,9 @@ def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterat
                 silent += 1
                 continue
             messages = _values(entry["MESSAGE"])
+            if options.fields and not has_fields(options, partial(_field, entry)):
+                unasked += len(messages)
+                continue
             try:
                 time = int(get("__REALTIME_TIMESTAMP", ""))
                 if not 0 <= time < 2**62:
@@ -72,9 +77,9 @@ def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterat
                     named = dict(zip(STREAM_FIELDS, map(_text, key), strict=True))
                     stream = numbers[key] = collector.stream(stream_of(source.name, named))
             cursor = _text(get("__CURSOR"))
-            partial = None
+            piece = None
             if "CONTAINER_PARTIAL_MESSAGE" in entry or "CONTAINER_PARTIAL_ID" in entry:
-                partial = partial_of({name: _text(get(name)) for name in PARTIAL_FIELDS})
+                piece = partial_of({name: _text(get(name)) for name in PARTIAL_FIELDS})
             for message in messages:
                 if message is None:
                     unprinted += 1
@@ -88,7 +93,7 @@ def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterat
                         stream=stream,
                         cursor=cursor,
                         fields=fields,
-                        partial=partial,
+                        partial=piece,
                     )
         yield from collector.blocks()
     source.tell("loss", "lines that are no journal entry", "get an intact copy", first_broken, broken)
@@ -101,6 +106,11 @@ def _blocks(source: Source, pieces: Iterator[bytes], options: Options) -> Iterat
     )
     source.tell("note", "entries without a message were passed over", "", None, silent)
     source.tell("loss", "entries without a readable receive time", "", None, undated)
+    source.tell("note", PASSED_OVER, "", None, unasked)
+
+
+def _field(entry: dict[str, object], name: str) -> str | None:
+    return _text(entry.get(name))
 
 
 def _values(value: object) -> list[bytes | None]:

@@ -17,6 +17,7 @@ from forensics.records.block import NO_TIME, Block, Integers, Partial, Source, S
 from forensics.records.journal import STREAM_FIELDS, is_manager, manager_fields, stream_of
 from forensics.records.journal_file import Head, JournalFile
 from forensics.records.journal_hash import MOST_HASHED
+from forensics.records.narrow import PASSED_OVER
 from forensics.records.options import Options
 from forensics.records.partials import PARTIAL_FIELDS, partial_of, rejoined
 
@@ -176,10 +177,12 @@ class _Reader:
         self.values: list[str] = []
         self.field_of: list[int] = []
         self.table: list[Stream] = []
-        self.keep: list[bool] = []  # by stream
         self.streams: dict[tuple[object, ...], int] = {}
         # Most journals hold no pieces of messages, and say so.
-        self.wanted = (*_WANTED, _BOOT, *(() if journal.values_of(_PARTIAL[0]) == set() else _PARTIAL))
+        self.partial = () if journal.values_of(_PARTIAL[0]) == set() else _PARTIAL
+        known = (*_WANTED, _BOOT, *self.partial)
+        self.fields = [(name.encode(), values) for name, values in options.fields]
+        self.wanted = (*known, *(name for name, _ in self.fields if name not in known))
         self.boots: list[str] = []
         self.boot_numbers: dict[bytes, int] = {}
         self.made = self.found = 0
@@ -212,6 +215,14 @@ class _Reader:
             kernel = has(b"_TRANSPORT")
             if kernel is not None and b"kernel" not in kernel and not names & asked.units:
                 self.source.tell("note", "passed over whole: it holds nothing of the units asked for")
+                return True
+        for field, values in self.fields:
+            held, kernel = has(field), has(b"_TRANSPORT")
+            if held is None or kernel is None or b"kernel" in kernel:
+                return False
+            if not {one.decode("utf-8", "replace") for one in held} & values:
+                what = f"passed over whole: it holds no {field.decode()} that is asked for"
+                self.source.tell("note", what)
                 return True
         return False
 
@@ -306,12 +317,24 @@ class _Reader:
         # An unread field may have been one that says who wrote it.
         damaged |= self._of_other_boots(entries, columns[len(_WANTED)])
         streams, fields_of = self._streams(entries, vouched & ~damaged, columns[: len(_WANTED)], spoken)
-        of = _Entries(entries, streams, fields_of, self._partials(columns[len(_WANTED) + 1 :]))
-        if self.options.units:
-            kept = np.array(self.keep, bool)[streams[row[messages]]]
+        of = _Entries(entries, streams, fields_of, self._partials(columns[len(_WANTED) + 1 :][: len(self.partial)]))
+        if self.options.units or self.fields:
+            kept = self._kept(streams, columns)[row[messages]]
             self.unasked_for += len(messages) - int(np.count_nonzero(kept))
             messages = messages[kept]
         yield from self._gather(of, data[messages], row[messages], place[messages])
+
+    def _kept(self, streams: npt.NDArray[np.int32], columns: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Which entries are of the units, and have the fields, that are asked for; the kernel's are kept."""
+        kept = np.ones(len(streams), bool)
+        if self.options.units:
+            kept &= np.array([stream.unit in self.options.units for stream in self.table], bool)[streams]
+        for name, values in self.fields:
+            column = columns[self.wanted.index(name)]
+            codes = [code for code in np.unique(column[column >= _FIRST]) if self.values[code - _FIRST] in values]
+            kept &= np.isin(column, codes)
+        kept |= np.array([stream.kernel for stream in self.table], bool)[streams]
+        return kept
 
     def _of_other_boots(self, entries: Integers, said: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """Which entries have another boot than their field says: nothing else guards the one in the entry."""
@@ -474,9 +497,7 @@ class _Reader:
         number = self.streams.get(key)
         if number is None:
             number = self.streams[key] = len(self.table)
-            stream = stream_of(self.source.name, said, intact=intact)
-            self.table.append(stream)
-            self.keep.append(stream.kernel or stream.unit in self.options.units)
+            self.table.append(stream_of(self.source.name, said, intact=intact))
         return number
 
     def _gather(self, of: _Entries, data: Integers, row: Integers, place: Integers) -> Iterator[Block]:
@@ -627,4 +648,4 @@ class _Reader:
         tell("loss", what, "export with journalctl -o export", None, self.unread)
         tell("note", "entries without a message were passed over", "", None, self.silent)
         tell("note", "entries that a journal read before holds too were read once", "", None, self.copies)
-        tell("note", "entries outside what is asked for were passed over", "", None, self.unasked_for)
+        tell("note", PASSED_OVER, "", None, self.unasked_for)

@@ -18,7 +18,7 @@ from forensics.records.options import Options
 from forensics.records.rows import Joined, Rows
 from forensics.records.times import ISO
 
-__all__ = ["read_journal_text", "style_of"]
+__all__ = ["BLOB", "MARKER", "read_journal_text", "style_of"]
 
 _WHO = (
     rb" (?:(?P<host>[^\s\[\]]*[^\s\[\]:]) )?"  # absent with --no-hostname
@@ -44,12 +44,12 @@ _STYLES = {
         rb"(?: |$)" + _NOBODY
     ),
 }
-_MARKER = re.compile(
+MARKER = re.compile(
     rb"-- (?:Boot (?P<boot>[0-9a-f]{32})|(?P<reboot>Reboot)|Logs begin at .*|Journal begins at .*|No entries"
     rb"|cursor: .*?)(?: --)?\s*"
 )
 _UNIT = re.compile(r"\S+\.(?:service|scope|socket|timer|mount|target|slice)")
-_BLOB = re.compile(rb"\[[0-9.]+[BKMG] blob data\]")
+BLOB = re.compile(rb"\[[0-9.]+[BKMG] blob data\]")
 
 
 def style_of(sample: list[bytes]) -> str | None:
@@ -118,7 +118,7 @@ def read_journal_text(
                 lost += held.lost
                 held = None
             if found is None:
-                marker = _MARKER.fullmatch(data, start, end)
+                marker = MARKER.fullmatch(data, start, end)
                 width = 0
                 if marker is not None:
                     markers += 1
@@ -139,7 +139,7 @@ def read_journal_text(
             if stream is None:
                 stream = numbers[key] = len(table)
                 table.append(_stream(source.name, boot, found))
-            if _BLOB.fullmatch(data, begin, end):
+            if BLOB.fullmatch(data, begin, end):
                 blobs += 1
                 first_blob = chunk.base + begin if first_blob is None else first_blob
             last = begin, end, clock.read(found), stream

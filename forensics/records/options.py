@@ -20,8 +20,9 @@ class Options(NamedTuple):
 
     `held_bytes` bounds an input that has to be in memory whole: a journal that is still written or was compressed, a
     zip that is no file of its own, a document of JSON or XML (those two have lower bounds of their own as well).
-    Span, boots and units narrow native journals, whole files by their header and index and then entries; kernel
-    messages of the span are always read. Empty sets and None ask for everything.
+    Span, boots, units and fields (each with the values that are asked for, one of which an entry must have of every
+    field) narrow journals, native ones by whole files first, by their header and index; kernel messages of the span are
+    always read. Empty sets and None ask for everything. Other sources are read whole.
 
     `skip` says of a file inside a folder that it is passed over without a word: the program's own.
     """
@@ -37,4 +38,15 @@ class Options(NamedTuple):
     until_us: int | None = None
     boots: frozenset[str] = frozenset()
     units: frozenset[str] = frozenset()
+    fields: tuple[tuple[str, frozenset[str]], ...] = ()
     skip: Callable[[Path], bool] | None = None
+
+    @property
+    def spans(self) -> bool:
+        """Whether only a span of time is asked for."""
+        return (self.since_us, self.until_us) != (None, None)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether less than everything is asked for."""
+        return self.spans or bool(self.boots or self.units or self.fields)

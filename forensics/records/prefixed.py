@@ -1,7 +1,8 @@
 """Read lines that a container engine or its front end put a prefix before: time, output, container.
 
-Layouts: the CRI files of a kubelet, `docker logs -t`, `docker compose logs` with or without times, `kubectl logs
---prefix`. The message is what stands behind the prefix. A name here is what the front end printed and is not trusted.
+Layouts: the CRI files of a kubelet and of podman's k8s-file, `docker logs -t` and `podman logs -t`, the latter also of
+several containers, `docker compose logs` with or without times, `kubectl logs --prefix`. The message is what stands
+behind the prefix. A name here is what the front end printed and is not trusted.
 Desktop programs (electron-log) put time and level on a line of their own, over the lines of the message, of which the
 first stands behind one blank.
 """
@@ -37,6 +38,8 @@ _PREFIXES = {
         + _TIME
     ),
     "kubectl": re.compile(rb"\[(?P<name>pod/[^\]\s]+)\](?: |$)" + _TIME),
+    # podman, libpod/logs/log.go: name or short id, time, text; without the time nothing tells the name from a text
+    "podman": re.compile(_COLOUR + rb"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*) " + ISO_NANO + rb"(?: |$)" + _COLOUR),
     "docker-times": re.compile(ISO_NANO + rb"(?: |$)"),
 }
 
@@ -90,7 +93,7 @@ def read_prefixed(source: Source, pieces: Iterator[bytes], options: Options, kin
             begin = found.end()
             time = (from_iso(found) if found["second"] is not None else None) or NO_TIME
             stream = 0
-            if kind in {"compose", "kubectl"}:
+            if kind in {"compose", "kubectl", "podman"}:
                 name = found["name"]
                 known = names.get(name)
                 if known is None:

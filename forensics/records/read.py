@@ -22,13 +22,15 @@ from forensics.records.journal_file import MAGIC, Head, head_of
 from forensics.records.journal_json import read_journal_json
 from forensics.records.journal_native import Seen, outside, read_journal_native
 from forensics.records.journal_text import read_journal_text
+from forensics.records.journal_verbose import read_journal_verbose
 from forensics.records.json_lines import read_docker_json, read_json_log
 from forensics.records.lines import read_text
+from forensics.records.narrow import narrowed
 from forensics.records.options import HEAD, Options
 from forensics.records.prefixed import read_prefixed
 from forensics.records.probe_rows import read_probe_rows
 from forensics.records.reports import read_report_table, read_requests
-from forensics.records.rocm import read_rocm_csv, read_rocm_text
+from forensics.records.rocm import read_rocm_concise, read_rocm_csv, read_rocm_text
 from forensics.records.smi_csv import read_smi_csv
 from forensics.records.smi_monitor import read_smi_monitor
 from forensics.records.smi_query import read_smi_query, read_smi_xml
@@ -303,12 +305,12 @@ def _read(
         return
     if found.name == "journal-native":
         yield from _read_native(source, head, pieces, options, path, seen)
-        asked = (options.since_us, options.until_us) != (None, None) or options.boots or options.units
-        if not source.records and not source.problems and not asked:
+        if not source.records and not source.problems and not options.narrows:
             source.tell("note", "the journal holds no message")
         return
     again = None if path is None or not path.is_file() else lambda: contents(path, options)
-    yield from _readers(found, source, pieces, options, again)
+    read = _readers(found, source, pieces, options, again)
+    yield from narrowed(read, source, options) if options.narrows and found.name.startswith("journal-") else read
     if not source.records and not source.problems:
         what = f"it looks like {found.name}, and nothing in it could be read as that"
         source.tell("note", what, "check whether it was cut or changed")
@@ -441,11 +443,13 @@ def _readers(
             yield from read_export(source, pieces, options)
         case "journal-json":
             yield from read_journal_json(source, pieces, options)
+        case "journal-verbose":
+            yield from read_journal_verbose(source, pieces, options)
         case "docker-json":
             yield from read_docker_json(source, pieces, options)
         case "json-log":
             yield from read_json_log(source, pieces, options)
-        case "cri" | "compose" | "kubectl" | "docker-times" | "heads":
+        case "cri" | "compose" | "kubectl" | "podman" | "docker-times" | "heads":
             yield from read_prefixed(source, pieces, options, found.name)
         case "turn-log":
             yield from read_turn_log(source, pieces, options)
@@ -465,6 +469,8 @@ def _readers(
             yield from read_smi_monitor(source, pieces, options)
         case "rocm-smi-text":
             yield from read_rocm_text(source, pieces, options)
+        case "rocm-smi-concise":
+            yield from read_rocm_concise(source, pieces, options)
         case "rocm-smi-csv":
             yield from read_rocm_csv(source, pieces, options)
         case "metrics":

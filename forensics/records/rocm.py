@@ -8,12 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from forensics.records.block import CardSamples, Source
+from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.lines import cells_of, placed_lines
 from forensics.records.options import MIB, Options
-from forensics.records.samples import CardRows, file_time, file_time_once
+from forensics.records.samples import CardRows, Timeless, file_time, file_time_once
 
-__all__ = ["is_rocm_csv", "is_rocm_text", "read_rocm_csv", "read_rocm_text"]
+__all__ = [
+    "is_rocm_concise",
+    "is_rocm_csv",
+    "is_rocm_text",
+    "read_rocm_concise",
+    "read_rocm_csv",
+    "read_rocm_text",
+]
 
 _LINE = re.compile(r"GPU\[(\d{1,4})\]\s*: (?:\(?[^:]*?\)?\s*)?([A-Z][^:]*?): *(.*?)\s*")
 _COLUMNS = {
@@ -47,6 +54,40 @@ def is_rocm_csv(line: bytes) -> bool:
     if names[0] not in {"device", "gpu", "timestamp"}:
         return False
     return any(_COLUMNS.get(name, ("",))[0] == "used_bytes" for name in names[1:])
+
+
+_CONCISE = re.compile(rb"(?:Device|GPU)\s.*\sVRAM%\s+GPU%\s*")
+_CONCISE_ROW = re.compile(rb"(\d{1,4})\s.*?\s(?:(\d+(?:\.\d+)?)W|N/A)\s.*\s(\d{1,3})%\s+(\d{1,3})%\s*")
+"""Index, power, shares of memory and of time in use; what stands between differs by version."""
+
+
+def is_rocm_concise(line: bytes) -> bool:
+    """Whether a line is the head of the table that plain rocm-smi prints."""
+    return _CONCISE.fullmatch(line) is not None
+
+
+def read_rocm_concise(
+    source: Source, pieces: Iterator[bytes], options: Options
+) -> Iterator[CardSamples | HolderSamples]:
+    """Yield a row a card, without its memory: the table gives that as a share, of a total that it does not print."""
+    timeless = Timeless(source, "save each table to a file of its own")
+    rows = CardRows()
+    count = strange = 0
+    for line, extent in placed_lines(pieces, source, options.line_bytes):
+        if is_rocm_concise(line):
+            timeless.take(rows := CardRows())
+            continue
+        found = _CONCISE_ROW.fullmatch(line)
+        if found is None:
+            strange += line[:1].isdigit()
+            continue
+        count += 1
+        power = float(found[2]) if found[2] else None
+        rows.add(extent, index=int(found[1]), power_w=power, utilization_ratio=int(found[4]) / 100)
+    what = "rows give memory as a share of a total that they do not print: no bytes are known"
+    source.tell("loss", what, "rocm-smi --showmeminfo vram --json", None, count)
+    source.tell("loss", "rows that are no sample", "", None, strange)
+    yield from timeless.samples(dated=False)
 
 
 def read_rocm_text(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[CardSamples]:

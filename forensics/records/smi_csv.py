@@ -11,13 +11,15 @@ from typing import Any
 from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.lines import lines
 from forensics.records.options import Options
-from forensics.records.samples import CardRows, HolderRows
+from forensics.records.samples import CardRows, HolderRows, Timeless
 from forensics.records.smi_columns import Column, Token, header_of, is_whole, reader_of
 
 __all__ = ["read_smi_csv"]
 
 _ROWS = 200_000
 """Rows of one hand-over."""
+
+_REMEDY = "add timestamp to the query: --query-gpu=timestamp,index,uuid,…, --query-compute-apps=timestamp,gpu_uuid,…"
 
 _REPEATING = 4096
 """Values of a column that are remembered as read: most repeat."""
@@ -52,7 +54,7 @@ def read_smi_csv(
             offset = chunk.base + start
             header = header_of(line)
             if header is not None:
-                if header != rows.columns:
+                if header != rows.columns or not rows.times:  # without times, another header is another reading
                     yield from rows.batch()
                     rows.use(header)
                 continue
@@ -68,6 +70,7 @@ def read_smi_csv(
             if rows.count >= _ROWS:
                 yield from rows.batch()
     yield from rows.batch()
+    yield from rows.timeless.samples(dated=rows.dated, among=rows.among)
     if lost:
         rows.problem("loss", f"rows that are no sample, the first: {sample!r}", "", first_lost, lost)
     for token, count in rows.tokens.items():
@@ -82,6 +85,9 @@ class _Rows:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.tokens: dict[str, int] = {}
+        self.timeless = Timeless(source, _REMEDY)
+        self.dated = False
+        self.among = 0  # rows without a time, of batches in which one prints it
         self.use([])
 
     def use(self, columns: list[Column]) -> None:
@@ -97,7 +103,7 @@ class _Rows:
         self._gathered: list[list[Any]] = [[] for _ in self._names]
         self._offset: list[int] = []
         self._length: list[int] = []
-        self._times = self._zoned = 0
+        self.times = self._zoned = 0
 
     @property
     def count(self) -> int:
@@ -137,7 +143,7 @@ class _Rows:
                 self.tokens[cell.text] = self.tokens.get(cell.text, 0) + 1
                 row[at] = None
             elif self._names[at] == "time" and cell is not None:
-                self._times += 1
+                self.times += 1
                 if type(cell) is tuple:
                     self._zoned += 1
                     row[at] = cell[0]
@@ -148,15 +154,19 @@ class _Rows:
         return True
 
     def batch(self) -> Iterator[CardSamples | HolderSamples]:
-        """Hand over what was gathered."""
-        if not self.count:
-            return
+        """Hand over what was gathered; what prints no time is kept till the end."""
         by_name: dict[str | None, list[Any]] = dict(zip(self._names, self._gathered, strict=True))
         by_name |= {"wall_us": by_name.get("time", []), "offset": self._offset, "length": self._length}
-        zoned = self._times > 0 and self._zoned == self._times
-        if "process" in by_name or "pid" in by_name:
-            yield from HolderRows(by_name).samples(self.source, zone_known=zoned)
-        else:
-            driver = next((one for one in by_name.get("driver", ()) if one is not None), None)
-            yield from CardRows(by_name).samples(self.source, zone_known=zoned, driver=driver)
+        zoned = self.times > 0 and self._zoned == self.times
+        rows = HolderRows(by_name) if "process" in by_name or "pid" in by_name else CardRows(by_name)
+        driver = next((one for one in by_name.get("driver", ()) if one is not None), None)
+        if self.times:
+            self.dated = True
+            self.among += self.count - self.times
+            if isinstance(rows, HolderRows):
+                yield from rows.samples(self.source, zone_known=zoned)
+            else:
+                yield from rows.samples(self.source, zone_known=zoned, driver=driver)
+        elif self.columns:
+            self.timeless.take_last(rows, driver)
         self._clear()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.lines import placed_lines
 from forensics.records.options import MIB, Options
-from forensics.records.samples import CardRows, HolderRows
+from forensics.records.samples import UNPLACED, CardRows, HolderRows
 from forensics.records.times import wall_time
 
 __all__ = ["is_monitor", "read_smi_monitor"]
@@ -62,7 +62,7 @@ def read_smi_monitor(
             ratio = None if busy is None else busy / 100
             cards.add(extent, **identity, utilization_ratio=ratio, power_w=_number(row.get("pwr")))
     source.tell("loss", "rows that are no sample", "", first, strange)
-    source.tell("loss", "rows print no time, and cannot be placed", "record with -o DT", None, undated)
+    source.tell("loss", f"rows print no time, and {UNPLACED}", "record with -o DT", None, undated)
     query = "record with -s um, or use --query-gpu and --query-compute-apps"
     source.tell("note", "rows give no memory", query, None, bare)
     yield from cards.samples(source, zone_known=False)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.lines import placed_lines
 from forensics.records.options import MIB, Options
-from forensics.records.samples import CardRows, HolderRows
+from forensics.records.samples import CardRows, HolderRows, Timeless
 from forensics.records.times import printed_date
 
 __all__ = ["is_table", "read_smi_table"]
@@ -51,12 +51,17 @@ def is_table(sample: list[bytes]) -> bool:
 
 def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[CardSamples | HolderSamples]:
     """Yield all cards and all processes of all tables of a source; a card is cited by its two lines."""
+    query = "sample with nvidia-smi --query-gpu=timestamp,index,uuid,pci.bus_id,memory.total,memory.used,… --format=csv"
     cards, holders = CardRows(), HolderRows()
+    timeless = Timeless(source, query)
+    bare_cards, bare_holders = CardRows(), HolderRows()  # of the table that is read, if it has no date
     wall: int | None = None
+    titled = False
+    count = 0  # of cards
     buses: dict[int, str] = {}
     driver: str | None = None
     open_card: tuple[int, str, str, int] | None = None  # index, name, bus id, offset
-    torn = undated = cut = 0
+    torn = cut = 0
     instances: set[tuple[int, bytes]] = set()  # of this table: all compute instances of one show the same memory
     for line, (offset, length) in placed_lines(pieces, source, options.line_bytes):
         if open_card is not None:
@@ -67,8 +72,8 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
                 torn += 1
                 continue
             power, used, total, busy = found.groups()
-            undated += wall is None
-            cards.add(
+            count += 1
+            (bare_cards if wall is None else cards).add(
                 (begun, offset + length - begun),
                 wall_us=wall,
                 index=index,
@@ -82,15 +87,20 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
             buses[index] = bus
         elif found := _DATE.match(line):
             wall = printed_date(found[1].decode())
-            buses, instances = {}, set()
+            buses, instances, titled = {}, set(), False
         elif found := _TITLE.match(line):
             driver = found[2].decode("utf-8", "replace")
+            if titled:  # the date stands before the title: this table has none
+                wall, buses, instances = None, {}, set()
+            titled = True
+            timeless.take(bare_cards := CardRows(), driver)
+            timeless.take(bare_holders := HolderRows())
         elif found := _CARD.match(line):
             open_card = int(found[1]), found[2].decode("utf-8", "replace"), found[3].decode().upper(), offset
         elif found := _PROCESS.match(line):
             size = re.fullmatch(rb"(\d{1,12})MiB", found[5])
             cut += found[5].endswith(b"...")
-            holders.add(
+            (bare_holders if wall is None else holders).add(
                 (offset, length),
                 wall_us=wall,
                 pci_bus_id=buses.get(int(found[1])),
@@ -102,7 +112,8 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
         elif (found := _INSTANCE.match(line)) and (int(found[1]), found[2]) not in instances:
             index = int(found[1])
             instances.add((index, found[2]))
-            cards.add(
+            count += 1
+            (bare_cards if wall is None else cards).add(
                 (offset, length),
                 wall_us=wall,
                 uuid=f"MIG-{buses.get(index, index)}/{int(found[2])}",
@@ -111,15 +122,14 @@ def read_smi_table(source: Source, pieces: Iterator[bytes], options: Options) ->
                 used_bytes=int(found[3]) * MIB,
             )
     torn += open_card is not None
-    query = "sample with nvidia-smi --query-gpu=timestamp,index,uuid,pci.bus_id,memory.total,memory.used,… --format=csv"
-    if len(cards):
+    if count:
         source.tell("note", "the table names cards by bus id, and gives neither free nor reserved memory", query)
         major = re.match(r"[0-9]{1,5}(?=\.)", driver or "")
         if major is not None and int(major[0]) < _USED_HOLDS_RESERVED_BEFORE:
             source.tell("note", f"driver {driver} counts reserved memory as used")
     source.tell("loss", "cards whose memory cannot be read", "", None, torn)
-    source.tell("note", "cards in a table without a date", query, None, undated)
     # Driver 580 prints 125530MiB as "12553...": not even its length is known.
     source.tell("loss", "processes whose memory the table cut short", query, None, cut)
     yield from cards.samples(source, zone_known=False, driver=driver)
     yield from holders.samples(source, zone_known=False)
+    yield from timeless.samples(dated=len(cards) + len(holders) > 0)

@@ -176,11 +176,11 @@ def _use(load: Load, line: Line) -> Any:
 
 def _of_writer(load: Load, line: Line) -> Any:
     """An amount that names no device, on the device that its writer's tag or an earlier line of it names."""
-    event = line.matched.event
-    if "device" not in event_fields(type(event)) or getattr(event, "device", None) is not None:
+    event: Any = line.matched.event
+    if "device" not in event_fields(type(event)) or event.device is not None:
         return event
     bound = load.process.writer_variables.get((line.prefix.tag, "device"), line.prefix.device)
-    return replace(event, **{"device": str(bound)})
+    return replace(event, device=str(bound))
 
 
 def close(load: Load, line: Line, reason: str) -> None:

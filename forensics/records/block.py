@@ -66,7 +66,7 @@ class Stream(NamedTuple):
 
     @property
     def service(self) -> str | None:
-        """What the collector calls its service: its container (whose unit is the engine's), its unit, or its identifier.
+        """What the collector calls its service: its container (whose unit is the engine's), unit or identifier.
 
         A client can send a container's name itself: one that reads as a unit's name is not taken for one.
         """

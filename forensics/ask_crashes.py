@@ -94,8 +94,8 @@ def crashes(ask: Ask) -> Answer:
 
 
 FAILURES = """
-    SELECT failures.*, load.model, load.label, load.engine, load.end_reason, process.unit, process.version
-    FROM failures JOIN load USING (load_id) JOIN process USING (process_id)
+    SELECT failures.*, load.model, load.label, load.engine, load.end_reason, loads.unit, loads.version
+    FROM failures JOIN load USING (load_id) JOIN loads USING (load_id)
     ORDER BY failures.number, failures.failure
 """
 
@@ -280,6 +280,14 @@ def _findings(one: Mapping[str, Any]) -> list[dict[str, Any]]:
             _finding(
                 f"{name} was killed from outside: {who}, and no line of its own tells of a failure. "
                 "Who sent the signal is not in this evidence.",
+                "supported",
+                lines,
+            )
+        )
+    elif one["error_class"] == "exited":
+        found.append(
+            _finding(
+                f"{name} ended by itself: its supervisor says “{one['message']}”, and no line of its own tells why.",
                 "supported",
                 lines,
             )
@@ -517,6 +525,8 @@ def _alone(one: Row) -> str:
         return f"{name} was killed by the host's OOM killer; it did not fail by itself."
     if one["error_class"] == "killed":
         return f"{name} was killed from outside; it did not fail by itself."
+    if one["error_class"] == "exited":
+        return f"{name} ended with “{one['message']}”, as its supervisor says; no line of its own tells why."
     if one["error_class"] == "no_word":
         return f"{name} was gone without a word; {_count(one['followed'], 'line')} only followed."
     what = "did not start" if one["error_class"] in SELF_TOLD else "failed"
@@ -594,7 +604,7 @@ def _sections(told: Sequence[Row], shown: Sequence[Row], grid: Sequence[Row], or
 def _details(one: Row) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     if one["message"]:
-        rows.append(("root", one["message"]))
+        rows.append(("root" if one["root"] else "its end", one["message"]))
     if one["version"]:
         # what fails in one build need not fail in another
         rows.append(("build", f"{one['engine']} {one['version']}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ def loads(ask: Ask) -> Answer:
     lines = looks(ask, "life") if ask.loads is not None else []
     every = every_load(ask) if ask.loads is not None else {}
     sorted_lines = {row["load_id"]: refute(lines, every[row["load_id"]], every, ask.window) for row in rows if every}
+    shared = _shared(ask, rows)
     document = {
         "schema": "forensics.loads/1",
         "loads_in_window": len(rows),
@@ -55,6 +57,7 @@ def loads(ask: Ask) -> Answer:
             }
             for row in rows
         ],
+        "shared_names": shared,
     }
     if not rows:
         return Answer(document, "No model load begins or shows in this evidence.", code=3)
@@ -62,11 +65,12 @@ def loads(ask: Ask) -> Answer:
     verdict = f"{len(rows)} load{'s' if len(rows) > 1 else ''}; {ready} got ready."
     section, about = _listed(rows)
     cited = [row["begun_line"] for row in rows]
+    sections = (section, _names(shared, rows)) if shared else (section,)
     if len(sorted_lines) != 1:
-        return Answer(document, verdict, about, (section,), tuple(cited))
+        return Answer(document, verdict, about, sections, tuple(cited))
     (found,) = sorted_lines.values()
     cited = list(dict.fromkeys((*cited, *found.cited())))
-    return Answer(document, verdict, about, (section, _evidence(found, cited)), tuple(cited))
+    return Answer(document, verdict, about, (*sections, _evidence(found, cited)), tuple(cited))
 
 
 def _listed(rows: Rows) -> tuple[Section, tuple[str, ...]]:
@@ -95,6 +99,54 @@ def _listed(rows: Rows) -> tuple[Section, tuple[str, ...]]:
     return Section("Loads", tuple(columns), shown), (" · ".join(common),) if common else ()
 
 
+def _shared(ask: Ask, rows: Rows) -> list[dict[str, Any]]:
+    """Names of these loads that stand for several identities of the case, and what each of those is."""
+    shown = {row["load_id"] for row in rows}
+    names: dict[str, list[dict[str, Any]]] = {}
+    for row in ask.rows("SELECT name, model, options, loads FROM shared_names"):
+        loads = row["loads"].split()
+        names.setdefault(row["name"], []).append({"model": row["model"], "options": row["options"], "loads": loads})
+    return [
+        {"name": name, "identities": found}
+        for name, found in names.items()
+        if any(load in shown for one in found for load in one["loads"])
+    ]
+
+
+def _names(shared: Sequence[Mapping[str, Any]], rows: Rows) -> Section:
+    """What each name that several identities share stands for: the file, where files differ, and options that do."""
+    number = {row["load_id"]: str(row["number"]) for row in rows}
+    shown: list[tuple[str, ...]] = []
+    for one in shared:
+        found = one["identities"]
+        models = {identity["model"] for identity in found}
+        started = [_options(identity["options"]) for identity in found]
+        known = [options for options in started if options is not None]
+        for place, (identity, options) in enumerate(zip(found, started, strict=True)):
+            own = [] if options is None else [text for text in options if not all(text in other for other in known)]
+            told = [_short(identity["model"])] if len(models) > 1 else []
+            differ = any(identity["model"] == other["model"] for other in found if other is not identity)
+            if options is None:
+                told.append("options not in the log")
+            elif differ:
+                told.append(" ".join(own) or "no option of its own")
+            loads = " ".join(number.get(load, "…") for load in identity["loads"])
+            shown.append(("" if place else _short(one["name"]), " · ".join(told), loads))
+    return Section("One name, several identities", ("name", "stands for", "#>"), tuple(shown))
+
+
+def _options(text: str | None) -> list[str] | None:
+    """The options of a command line, each with its values."""
+    return None if text is None else re.findall(r"(?:^|(?<=\s))-\S+(?:\s+(?!-)\S+)*", text)
+
+
+def _short(name: str) -> str:
+    """A name without its folders, a digest without its end."""
+    last = last_part(name)
+    digest = DIGEST.fullmatch(last)
+    return digest["short"] if digest else last
+
+
 def _evidence(found: Refutation, cited: list[str]) -> Section:
     number = {line: f"e{place}" for place, line in enumerate(cited, 1)}
 
@@ -114,9 +166,7 @@ def _evidence(found: Refutation, cited: list[str]) -> Section:
 def _called(row: Mapping[str, Any]) -> str:
     """The name of a load; where only the count of its layers is known, that count, which is no identity."""
     if row["label"] or row["model"]:
-        name = last_part(str(row["label"] or row["model"]))
-        digest = DIGEST.fullmatch(name)
-        return digest["short"] if digest else name
+        return _short(str(row["label"] or row["model"]))
     return "unknown model" if row["layers"] is None else f"unknown model, {row['layers']} layers"
 
 

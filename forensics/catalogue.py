@@ -56,7 +56,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "context": frozenset(),
     "block": frozenset(),
     "block_end": frozenset(),
-    "item": frozenset({"combine", "per", "part", "again", "from", "kind", "basis"}),
+    "item": frozenset({"combine", "per", "part", "again", "from", "kind", "basis", "placed"}),
     "set": frozenset({"name", "from", "per", "value", "append"}),
     "use": frozenset({"name", "as"}),
     "due": frozenset({"next", "of"}),

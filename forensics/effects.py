@@ -12,6 +12,7 @@ from .events import (
     Kind,
     ModelIdentified,
     Part,
+    ProcessStarted,
     VerbosityReported,
     VersionReported,
     event_fields,
@@ -68,7 +69,9 @@ def change(load: Load, line: Line) -> list[Item]:
 def learn(process: Process, load: Load | None, line: Line) -> None:
     """Note what a line says of the process: version, verbosity, devices, arguments, names of its model."""
     event = line.matched.event
-    if isinstance(event, VersionReported):
+    if isinstance(event, ProcessStarted):
+        process.version = event.version or process.version
+    elif isinstance(event, VersionReported):
         process.version = event.version
         if load is not None and event.model and not load.model:
             load.model = event.model
@@ -198,8 +201,9 @@ def finish(load: Load, line: Line, reason: str, begins: bool) -> None:
             load.enter("end", line)
         return
     if load.open:
-        if reason == "exit":
-            reason = load.closing_reason or reason
+        why = load.closing_reason
+        if why is not None and (reason == "exit" or (reason == "stopped" and why != "exit")):
+            reason = why  # who stops it said before why it has to go
         load.closing = load.closing or line
         load.ended, load.end_reason = line, reason
         if reason != "sleep":

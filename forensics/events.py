@@ -155,6 +155,7 @@ class LoadEnded(Event):
     port: Annotated[int | None, "Port named by the line."] = None
     pid: Annotated[int | None, "Process id named by the line."] = None
     seconds_s: Annotated[float | None, "How long it was given to end by itself."] = None
+    detail: Annotated[str | None, "How its process ended, in the line's words."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +225,7 @@ class CacheDescribed(Event):
     k_bytes: Annotated[int | None, "Size of K."] = None
     v_type: Annotated[str | None, "Data type of V."] = None
     v_bytes: Annotated[int | None, "Size of V."] = None
+    device: Annotated[str | None, "Device that holds all of it, where only the rest of the log proves it."] = None
 
 
 @dataclass(frozen=True, kw_only=True)

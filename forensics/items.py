@@ -18,6 +18,8 @@ def add_item(load: Load, line: Line) -> None:
         return
     combine, per = arguments.get("combine", "add"), arguments.get("per", "load")
     device = getattr(event, "device", None) or ""
+    if arguments.get("placed") and not device:
+        return
     if load.phase != "fit" and "again" in arguments and _has(load, line, device):
         load.turn_to(arguments["again"])
     part = arguments.get("part", load.part)

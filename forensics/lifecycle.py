@@ -31,8 +31,9 @@ class Lifecycle:
         process = owner.process
         if process is None and self.writers.by_child(group, line) and not owner.candidates:
             parents = [one for one in group.parents.values() if one.pid == key_of(line)[1]]
+            parent = parents[-1] if parents else self._relaying(group, key_of(line)[1])
             process = self.writers.new_process(
-                group, line, parent=parents[-1] if parents else self.writers.new_process(group, line)
+                group, line, parent=self.writers.new_process(group, line) if parent is None else parent
             )
             return Owner(
                 process,
@@ -199,11 +200,24 @@ class Lifecycle:
         phase = arguments.get("phase", "serve") if arguments else shown_phase(line.pattern)
         if phase is None:
             return owner
+        if process is not None and process.routes:
+            if any(one.loads for one in group.processes):
+                return owner  # of one of those, perhaps
+            process = self.writers.new_process(group, line, parent=process)
+            load = self._open(process, line, None)
+            load.implied, load.phase, load.may_be = True, phase, {phase}
+            load.phases[-1] = (phase, line)
+            if process.parent is not None:
+                process.parent.current = load
+            return Owner(process, load, Scope.INFERRED, rule)
         if process is None and self.writers.collective(line):
             process = self.writers.new_process(group, line)
         of_child = process is not None and self._of_a_child(line, process)
         if process is None or process.parent is not None or of_child:
-            parent = self._relaying(group) if process is None else process if of_child else process.parent
+            if process is None:
+                parent = self._relaying(group, key_of(line)[1])
+            else:
+                parent = process if of_child else process.parent
             if parent is None:
                 return owner
             process = self.writers.new_process(group, line, parent=parent)
@@ -256,11 +270,12 @@ class Lifecycle:
         begun, now = load.begun.time_us, line.time_us
         return again_s == 0 or (begun is not None and now is not None and now - begun > again_s * 1_000_000)
 
-    def _relaying(self, group: Group) -> Process | None:
-        """The process that relays its children's lines through this group's stream; it may not have spoken yet."""
+    def _relaying(self, group: Group, pid: int | None) -> Process | None:
+        """The process that relays its children's lines through a stream of this group; it may not have spoken yet."""
         for line in group.lines:
             grammar = self.writers.programs[line.pattern.program].grammar
-            if grammar.supervises and line.carried_by is None and not line.stream.manager and not line.stream.kernel:
+            spoken = line.carried_by is None and not line.stream.manager and not line.stream.kernel
+            if grammar.supervises and spoken and key_of(line)[1] == pid:
                 return self.writers.supervisor(group, line)
         return None
 
@@ -271,14 +286,15 @@ class Lifecycle:
         process.group.changes += 1
         return load
 
-    def parent_ready(self, group: Group, line: Line) -> None:
-        """A supervisor says that its loading child serves."""
+    def parent_ready(self, group: Group, line: Line) -> list[Load]:
+        """A supervisor says that its loading child serves: which it names, if it names one."""
         arguments = line.pattern.effects["parent_ready"]
         said = captured(line)
         named = said.get(arguments.get("label") or arguments.get("key") or "")
+        alive = self.writers.children(group, line)
         waiting = [
             load
-            for load in self.writers.children(group, line)
+            for load in alive
             if not load.confirmed
             and (named is None or str(named) in {load.label, load.process.label, load.process.tag})
         ]
@@ -286,6 +302,8 @@ class Lifecycle:
             waiting[0].confirmed = True
             if waiting[0].phase != "end":
                 waiting[0].enter("serve", line)
+            return waiting if named is not None or len(alive) == 1 else []
+        return []
 
     def live_count(self, group: Group, line: Line) -> None:
         """A supervisor says how many of its children live: those that cannot be among them have ended."""
@@ -301,17 +319,20 @@ class Lifecycle:
             for load in alive[:-1]:
                 close(load, line, "evicted")
 
-    def end_effect(self, group: Group, line: Line, owner: Owner) -> None:
-        """A line ends the load of its writer, or those that it names."""
+    def end_effect(self, group: Group, line: Line, owner: Owner) -> list[Load]:
+        """A line ends the load of its writer, or those that it names, which it returns."""
         arguments = line.pattern.effects["end"]
         said = captured(line)
         reason = _reason(arguments, said)
         by = arguments.get("by", "self")
         loads: list[Load] = []
         if key_of(line) in group.shared and line.pattern.role == "parent" and by not in {"label", "key"}:
-            return
+            return []
         if by == "self" and owner.load is not None:
             loads = [owner.load]
+            parent = owner.load.process.parent
+            if parent is not None and parent.current is owner.load and "end" in line.pattern.possible_in:
+                parent.current = None  # a verdict: what is said next is of another load
         elif by in {"label", "key"}:
             text = str(said.get(arguments.get("from", "")))
             for wanted in dict.fromkeys((text, *text.split())):
@@ -335,6 +356,7 @@ class Lifecycle:
             loads = [one.load for one in group.processes if one.load and one.load.open]
         for load in loads:
             finish(load, line, reason, begins=bool(arguments.get("begins")))
+        return loads if by in {"label", "key", "pid"} else []
 
     def manager(self, group: Group, line: Line) -> Owner:
         """A service manager's or kernel's line: it ends what it names."""

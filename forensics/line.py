@@ -40,6 +40,8 @@ class Line:
     carried_by: int | None = None
     order: int = -1
     twin: Twin | None = None
+    more: tuple[Matched, ...] = ()
+    """What else the record says: a message that is glued behind another, which ends without a line feed."""
     _clock: int | None = UNREAD
 
     @property

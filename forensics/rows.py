@@ -119,7 +119,7 @@ class ProcessRow(Row):
     verbosity: Annotated[str | None, "Log level it reported."]
     host: Annotated[str | None, "Host."]
     boot: Annotated[str | None, "Boot id."]
-    unit: Annotated[str | None, "Unit, else the container that the collector names."]
+    unit: Annotated[str | None, "Unit; of a container its name; else what it is logged as."]
     pid: Annotated[int | None, "Process id, if trusted or joined."]
     label: Annotated[str | None, "Name, port or tag its supervisor knows it by."]
     parent_id: Annotated[str | None, "Supervisor that started it, if it writes to the same stream."]

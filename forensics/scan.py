@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from .carriers import Carriers, clean
-from .catalogue import Catalogue, Pattern, Prefix, Program
+from .catalogue import Catalogue, Matched, Pattern, Prefix, Program
 from .clocks import wall_us
 from .columns import RefusedError, Rows, Sort, clocks_of, is_plain, read_columns
 from .engines import best_engine
@@ -507,6 +507,15 @@ class Scanner:
         self._tried[key, stream] = steps
         return steps
 
+    def _glued(self, matched: Matched, program: Program) -> tuple[Matched, ...]:
+        """What a message says that stands behind another in its record, by the patterns of the same program."""
+        text = matched.keys.get("glued")
+        prefix = None if text is None else program.grammar.split(text)
+        if prefix is None or text is None:
+            return ()
+        read = (one.match(prefix.message) for one in program.patterns if one.contains in text)
+        return tuple(next(([one] for one in read if one is not None and not one.pattern.effects), []))
+
     def _read(
         self, block: Block, record: int, literals: frozenset[int], carried: Mapping[int, int], counts: ScanCounts
     ) -> Iterator[Line]:
@@ -557,6 +566,7 @@ class Scanner:
                 text=text[:EXCERPT],
                 cursor=block.cursors.get(record),
                 carried_by=carried.get(record),
+                more=self._glued(matched, program),
             )
         counts.carried += record in carried
         if read:

@@ -206,7 +206,14 @@ class _Machine:
         for process in group.processes:
             for load in process.loads:
                 if load.open and load.end_reason is None:
+                    if load.implied and load.ready is None and load.phase != "end":
+                        load.ready = self._last_word(load)
                     load.end_reason = load.closing_reason or "log_ends"
+
+    def _last_word(self, load: Load) -> Line | None:
+        """The line that an excerpt ends its load with, if it is one that a load prints when it is complete."""
+        last = next((one.line for one in reversed(self.ownership.lines) if one.load is load), None)
+        return last if last is not None and last.pattern.event is LoadReady else None
 
     def _only_reports(self, pattern: Pattern) -> bool:
         if pattern not in self._plain:
@@ -294,7 +301,7 @@ class _Machine:
             for load in owner.candidates:
                 blur(load, line, target)
         else:
-            self._apply(group, line, owner)
+            owner = self._apply(group, line, owner)
         self._emit(line, owner)
 
     def _emit(self, line: Line, owner: Owner, suspect: str = "") -> None:
@@ -313,17 +320,19 @@ class _Machine:
             )
         )
 
-    def _apply(self, group: Group, line: Line, owner: Owner) -> None:
+    def _apply(self, group: Group, line: Line, owner: Owner) -> Owner:
+        """Let a line have its effects; one of a supervisor that moves one child alone is that child's."""
         effects = line.pattern.effects
         process, load = owner.process, owner.load
         if process is not None:
             learn(process, load, line)
+        moved: list[Load] = []
         if "parent_ready" in effects:
-            self.lifecycle.parent_ready(group, line)
+            moved += self.lifecycle.parent_ready(group, line)
         if "live_count" in effects:
             self.lifecycle.live_count(group, line)
         if "end" in effects:
-            self.lifecycle.end_effect(group, line, owner)
+            moved += self.lifecycle.end_effect(group, line, owner)
         if "due" in effects and process is not None:
             if effects["due"]["next"] == "load":
                 process.wakes = True
@@ -331,7 +340,12 @@ class _Machine:
                 load.due.add(effects["due"]["next"])
                 load.owed.add(effects["due"]["next"])
         if load is None:
-            return
+            if line.pattern.role != "parent" or len(moved) != 1:
+                return owner
+            means = effects.get("end", {}).get("by") == "pid" or effects.get("parent_ready") == {}
+            scope, rule = (Scope.INFERRED, "means") if means else (Scope.EXACT, "names")
+            return Owner(moved[0].process, moved[0], scope, f"the child that its supervisor {rule}")
         for item in change(load, line):
             at = next(one for one in reversed(self.ownership.lines) if one.line is item.line)
             at.part = item.part
+        return owner

@@ -158,22 +158,23 @@ def _of_lines(
         if line.twin is not None:
             twin = line.twin
             rows.setdefault("twin", []).append((identity, twin.source, twin.offset, twin.length))
-        rows.setdefault(pattern.event.table, []).append(
-            (
-                identity,
-                line.order,
-                line.time_us,
-                process_id,
-                load_id,
-                one.part,
-                one.phase,
-                one.scope,
-                line.prefix.tag,
-                None if bound is None else str(bound),
-                not one.suspect and line.carried_by is None,
-                *vars(line.matched.event).values(),
+        for matched in (line.matched, *line.more):
+            rows.setdefault(matched.pattern.event.table, []).append(
+                (
+                    identity,
+                    line.order,
+                    line.time_us,
+                    process_id,
+                    load_id,
+                    one.part,
+                    one.phase,
+                    one.scope,
+                    line.prefix.tag,
+                    None if bound is None else str(bound),
+                    not one.suspect and line.carried_by is None,
+                    *vars(matched.event).values(),
+                )
             )
-        )
     found: dict[str, pa.Table] = {}
     for name, listed in rows.items():
         columns = TABLES[name][1]

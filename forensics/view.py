@@ -166,7 +166,7 @@ def _identity(load: Document) -> tuple[str, ...]:
     """Who the load is, when it got ready and how it was seen."""
     ready, begun, ended = label(load, "ready_at"), label(load, "begun_at"), label(load, "ended_at")
     pieces = [" ".join(filter(None, (label(load, "engine"), label(load, "engine_version"))))]
-    pieces.append(label(load, "unit"))
+    pieces.append("" if label(load, "unit") == label(load, "engine") else label(load, "unit"))
     pieces.append(f"pid {label(load, 'pid')}" if label(load, "pid") else "")
     pieces.append(f"load {short_id(load)}" if short_id(load) else "")
     first = ready or begun

@@ -43,6 +43,7 @@ class Writers:
             if key_of(line) not in group.shared:
                 for load in self.children(group, line):
                     close(load, line, "unknown")
+                self._start_supervisor(group, line)
             return None
         if grammar.members == "stream":
             return None
@@ -102,6 +103,9 @@ class Writers:
             meant = self._meant(group, line) if grammar.supervises else None
             if meant is not None:
                 return Owner(meant.process, meant, Scope.INFERRED, "the child that its supervisor means")
+            named = self._named(group, line)
+            if named is not None:
+                return Owner(named.process, named, Scope.EXACT, "the child that its supervisor names")
             return self._inside(process, line, Scope.EXACT if line.stream.trusted else Scope.INFERRED, "supervisor")
         return self._untagged(group, line)
 
@@ -113,11 +117,21 @@ class Writers:
         alive = self.children(group, line)
         if pattern.possible_in:
             current = self.supervisor(group, line).current
-            if current is not None and current.open and current.phase in pattern.possible_in:
+            # One that is gone before it got ready still gets its supervisor's verdict, which `current` waits for.
+            if current is not None and (current.open or current.ready is None) and current.phase in pattern.possible_in:
                 return current
             alive = [load for load in alive if load.phase in pattern.possible_in]
         elif pattern.effects.get("end", {}).get("by") != "self":
             return None
+        return alive[0] if len(alive) == 1 else None
+
+    def _named(self, group: Group, line: Line) -> Load | None:
+        """The child that a line of its supervisor names and only reports about."""
+        event = line.matched.event
+        model = getattr(event, "model", None) or getattr(event, "victim", None)
+        if model is None or line.pattern.effects:
+            return None
+        alive = [load for load in self.children(group, line) if model in {load.label, load.model}]
         return alive[0] if len(alive) == 1 else None
 
     def _untagged(self, group: Group, line: Line) -> Owner:
@@ -200,11 +214,17 @@ class Writers:
 
     def unnamed(self, group: Group, line: Line) -> bool:
         """Whether a line could be of any of a supervisor's children, or of a log without prefixes that mixes some."""
-        pid, name = key_of(line)[1], line.stream.identifier
-        if pid in group.supervised or (not line.stream.trusted and name is None and form_of(line) == "bare"):
+        pid, stream = key_of(line)[1], line.stream
+        named = stream.identifier is not None or stream.container is not None
+        if pid in group.supervised or (not stream.trusted and not named and form_of(line) == "bare"):
             return True
-        relays = (one for one in self.programs.values() if one.grammar.supervises)
-        return name is not None and any(known.search(name) for one in relays for known in one.process_names)
+        # A container is called as its owner likes, and mostly after what runs in it.
+        inside = (stream.container or "").lower()
+        relays = [one for one in self.programs.values() if one.grammar.supervises]
+        return any(one.name in inside for one in relays) or (
+            stream.identifier is not None
+            and any(known.search(stream.identifier) for one in relays for known in one.process_names)
+        )
 
     def _forms(self, parent: Process) -> str | None:
         """The form of the lines of a supervisor's children, if it is known."""
@@ -418,6 +438,15 @@ class Writers:
             if group.own.get(key) is process:
                 del group.own[key]
         return process
+
+    def _start_supervisor(self, group: Group, line: Line) -> None:
+        """A supervisor says its first words: what it has said already, another life of it says, of another version."""
+        key, name = key_of(line), line.pattern.name
+        before = group.parents.get(key)
+        if before is not None and name in before.said:
+            before.gone = True
+            del group.parents[key]
+        self.supervisor(group, line).said.add(name)
 
     def collective(self, line: Line) -> bool:
         """Whether a start of the line's program is several processes, told apart by the tags of their lines."""

@@ -237,7 +237,8 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
                 announced = True
                 label = str(line.matched.keys.get(effects.get("spawn", load).get("label", ""), model))
                 known = waiting.get((pattern.program, label))
-                if known is None or ("spawn" in effects and known.spawned):
+                again = known is not None and (known.spawned if "spawn" in effects else model is None and known.said)
+                if known is None or again:
                     if not load.get("parallel"):
                         waiting = {which: one for which, one in waiting.items() if which[0] != pattern.program}
                     known = waiting[pattern.program, label] = _Announced([], False)

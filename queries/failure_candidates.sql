@@ -18,7 +18,7 @@ WITH known (
     class, error_class, message, host, tried_low, tried_high, tokens_low, tokens_high, speculates, about, separates, source
 ) AS (
     VALUES
-    ('host_oom_kill', 'killed|no_word|worker_died|engine_died', NULL, 'oom_killed', NULL::DOUBLE, NULL::DOUBLE,
+    ('host_oom_kill', 'killed|exited|no_word|worker_died|engine_died', NULL, 'oom_killed', NULL::DOUBLE, NULL::DOUBLE,
         NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN, 'the kernel killed it because the host ran out of memory',
         'the kernel log names the process and its memory', 'the kernel log'),
     ('external_kill', 'killed', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
@@ -27,6 +27,9 @@ WITH known (
     ('gone_without_a_word', 'no_word', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
         'its process was gone and left no line: a kill from outside, or a death that writes nothing',
         'the kernel log and the service manager of that minute; the exit status of the process', 'the absence of a line'),
+    ('exited_with_a_status', 'exited', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'its process ended by itself, and its supervisor tells how; no line of its own tells why',
+        'its own last words: a higher log level; the kernel log of that minute', 'its supervisor'),
     ('card_fault', '.*', NULL, 'xid', NULL, NULL, NULL, NULL, NULL,
         'the driver reported an error of the card', 'the number: 31 is a bad access by a program, 79 a lost card',
         'the kernel log'),

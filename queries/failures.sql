@@ -4,15 +4,15 @@
 --
 -- Failure lines of one load belong together until a request or a ready line stands between them, or 30 seconds. The first
 -- line that can be a root is the cause that the log gives; wrappers and consequences never are. A load that ended badly
--- without any such line has one row with none: it was killed, or died without a word. Wrappers and consequences after an
--- orderly end began are of that end: they are no failure.
+-- without any such line has one row with none: it was killed, or it exited with a status that its supervisor tells, or it
+-- died without a word. Wrappers and consequences after an orderly end began are of that end: they are no failure.
 --
 -- load_id          VARCHAR  The load.
 -- number           BIGINT   Its place among the loads of the case.
 -- failure          BIGINT   1, 2, … within the load.
 -- outcome          VARCHAR  ended (the load ended of it), survived, or log_ends.
--- error_class      VARCHAR  Class of the root; killed or no_word where no line can be one.
--- message          VARCHAR  The root's words.
+-- error_class      VARCHAR  Class of the root; killed, exited or no_word where no line can be one.
+-- message          VARCHAR  The root's words; of one that exited its supervisor's.
 -- root_line        VARCHAR  The root; none if no line can be one.
 -- at_us            BIGINT   When, µs UTC.
 -- first_ordinal    BIGINT   Place of its first line.
@@ -98,6 +98,15 @@ silent AS (
     WHERE load.end_reason IN ('crashed', 'killed', 'failed', 'aborted')
         AND load.load_id NOT IN (SELECT load_id FROM ended WHERE is_last AND NOT went_on)
 ),
+told AS (
+    SELECT
+        load_id,
+        arg_max(coalesce(detail, 'exit status ' || status), ordinal) AS message,
+        string_agg(line_id, ' ' ORDER BY ordinal) AS lines
+    FROM load_ended
+    WHERE believed AND load_id IS NOT NULL AND reason = 'crashed' AND (detail IS NOT NULL OR status <> 0)
+    GROUP BY load_id
+),
 outcomes AS (
     SELECT
         ended.load_id,
@@ -128,9 +137,11 @@ SELECT
     CASE
         WHEN root.error_class IS NOT NULL THEN root.error_class
         WHEN load.end_reason = 'killed' AND outcomes.outcome = 'ended' THEN 'killed'
+        WHEN told.message IS NOT NULL AND outcomes.outcome = 'ended' THEN 'exited'
         ELSE 'no_word'
     END AS error_class,
-    root.message,
+    CASE WHEN root.error_class IS NULL AND load.end_reason <> 'killed' AND outcomes.outcome = 'ended' THEN told.message
+        ELSE root.message END AS message,
     outcomes.root_line,
     outcomes.at_us,
     outcomes.first_ordinal,
@@ -145,8 +156,9 @@ SELECT
     root.allocated_bytes,
     root.reserved_bytes,
     root.others_bytes,
-    coalesce(outcomes.lines, load.ended_line) AS lines
+    coalesce(outcomes.lines, told.lines, load.ended_line) AS lines
 FROM outcomes
 JOIN load USING (load_id)
+LEFT JOIN told USING (load_id)
 LEFT JOIN failure_lines AS root ON root.line_id = outcomes.root_line
 ORDER BY load.number, outcomes.failure

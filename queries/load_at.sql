@@ -10,7 +10,7 @@
 -- engine   VARCHAR  Program that holds it.
 -- model    VARCHAR  Best name that the log gives.
 -- label    VARCHAR  What its supervisor calls it.
--- unit     VARCHAR  Unit of its service.
+-- unit     VARCHAR  Unit of its service; else its container, or what it is logged as.
 -- pid      BIGINT   Host process id, if trusted or joined.
 -- phase    VARCHAR  Phase that it was in.
 -- age_s    DOUBLE   Seconds since it began.

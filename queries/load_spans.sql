@@ -9,7 +9,7 @@
 -- load_id   VARCHAR  The load.
 -- number    BIGINT   Its place in the case.
 -- identity  VARCHAR  Label.
--- unit      VARCHAR  Unit.
+-- unit      VARCHAR  Unit; else its container, or what it is logged as.
 -- pid       BIGINT   Host process id.
 -- phase     VARCHAR  fit, allocate, serve, asleep or end.
 -- from_us   BIGINT   Begin.

@@ -7,19 +7,19 @@
 -- load_id     VARCHAR  The load.
 -- number      BIGINT   Its place among the loads of the case, by time.
 -- engine      VARCHAR  Program that holds it.
--- version     VARCHAR  Version that its process reported.
+-- version     VARCHAR  Version of that program, as reported: of a supervisor that holds it, the supervisor's.
 -- model       VARCHAR  Best name that the log gives.
 -- label       VARCHAR  What its supervisor calls it; a name that a line gives goes before that of its file.
--- unit        VARCHAR  Unit of its service, else its container.
+-- unit        VARCHAR  Unit of its service; else its container, or what it is logged as.
 -- pid         BIGINT   Host process id, if trusted or joined.
 -- begun_us    BIGINT   Begin.
 -- ready_us    BIGINT   Ready.
 -- closing_us  BIGINT   Begin of its clean-up.
 -- ended_us    BIGINT   End.
 -- end_reason  VARCHAR  How it ended; log_ends if the log does not say.
--- loading_s   DOUBLE   Seconds from begin to ready; by its writer's own clock where the log has no wall time.
+-- loading_s   DOUBLE   Seconds from begin to ready: by times, else its writer's own clock, else as its supervisor says.
 -- layers      VARCHAR  Layers offloaded of all, as last printed: a corroboration, no identity.
--- parts       VARCHAR  Models that its amounts are of, the first first: target, draft, mtp, vision; separated by blanks.
+-- parts       VARCHAR  Models that its amounts are of, and others that a line says it loads, in order: target, draft, mtp, vision.
 -- lines       BIGINT   Lines that belong to it.
 WITH layers AS (
     SELECT load_id, arg_max(offloaded || '/' || total, ordinal) AS layers
@@ -35,7 +35,16 @@ names AS (
 ),
 parts AS (
     SELECT load_id, string_agg(part, ' ' ORDER BY first) AS parts
-    FROM (SELECT load_id, part, min(ordinal) AS first FROM ledger_lines WHERE mark = 'counted' GROUP BY load_id, part)
+    FROM (
+        SELECT load_id, part, min(ordinal) AS first
+        FROM (
+            SELECT load_id, part, ordinal FROM ledger_lines WHERE mark = 'counted'
+            UNION ALL
+            SELECT load_id, part, ordinal FROM model_identified WHERE believed AND part <> 'target'
+        )
+        GROUP BY load_id, part
+    )
+    WHERE load_id IS NOT NULL
     GROUP BY load_id
 ),
 lines AS (
@@ -45,7 +54,7 @@ SELECT
     load.load_id,
     load.number,
     load.engine,
-    process.version,
+    CASE WHEN parent.program = load.engine THEN coalesce(parent.version, process.version) ELSE process.version END AS version,
     load.model,
     CASE WHEN load.label IS NULL OR ends_with(load.model, load.label) THEN coalesce(names.name, load.label) ELSE load.label END
         AS label,
@@ -56,14 +65,16 @@ SELECT
     load.closing_us,
     load.ended_us,
     load.end_reason,
-    coalesce(load.ready_us - load.begun_us, load.clocked_us) / 1e6 AS loading_s,
+    load_times.loading_s,
     layers.layers,
     parts.parts,
     coalesce(lines.lines, 0) AS lines
 FROM load
 JOIN process USING (process_id)
+LEFT JOIN process AS parent ON parent.process_id = process.parent_id
 LEFT JOIN layers USING (load_id)
 LEFT JOIN names USING (load_id)
+LEFT JOIN load_times USING (load_id)
 LEFT JOIN parts USING (load_id)
 LEFT JOIN lines USING (load_id)
 ORDER BY load.number

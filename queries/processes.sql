@@ -6,7 +6,7 @@
 -- program     VARCHAR  Program.
 -- version     VARCHAR  Version it reported.
 -- host        VARCHAR  Host.
--- unit        VARCHAR  Unit, else the container that the collector names.
+-- unit        VARCHAR  Unit; else its container, or what it is logged as.
 -- pid         BIGINT   Process id, if trusted or joined.
 -- label       VARCHAR  Name, port or tag its supervisor knows it by.
 -- begun_us    BIGINT   First line.

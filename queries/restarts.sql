@@ -2,7 +2,7 @@
 --
 -- One row a process that began after another of the same program and unit had been there: how long none was.
 --
--- Only units are here: in a file nothing tells two services apart. Children of a supervisor, which have a label, are
+-- Only what the collector names is here (a unit, a container): in a bare file nothing tells two services apart. Children of a supervisor, which have a label, are
 -- not.
 --
 -- process_id       VARCHAR  Process that began.

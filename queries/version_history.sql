@@ -4,7 +4,7 @@
 --
 -- program    VARCHAR  Program.
 -- host       VARCHAR  Host.
--- unit       VARCHAR  Unit; none for a log without units.
+-- unit       VARCHAR  Unit, container or what it is logged as; none for a log without.
 -- version    VARCHAR  Version as reported; none if a process did not say it.
 -- first_us   BIGINT   Begin of its first process, µs UTC.
 -- last_us    BIGINT   Begin of its last process.

@@ -297,3 +297,28 @@ def test_a_reservation_that_is_all_that_is_left_before_a_drafts_context_is_ready
     assert [part for _, _, part, *_ in items(found)] == parts
     lines = "SELECT DISTINCT line.part FROM line JOIN item USING (line_id)"
     assert rows(found, lines) == [(parts[0],)]
+
+
+OLD = """\
+llm_load_tensors: offloaded {offloaded}/35 layers to GPU
+llm_load_tensors: VRAM used: {weights} MB
+llama_new_context_with_model: n_ctx      = 2048
+{vram}llama_new_context_with_model: kv self size  = 1024.00 MB
+"""
+
+
+@pytest.mark.parametrize(
+    ("offloaded", "vram", "held"),
+    [
+        ("0", "", [("CPU", 1024.0)]),
+        ("35", "llama_kv_cache_init: VRAM kv self = 1024.00 MB\n", [("CUDA", 1024.0)]),
+        ("20", "", []),  # some of it is on the card, and nothing says how much
+    ],
+    ids=["none", "all", "some"],
+)
+def test_a_cache_without_a_device_is_the_hosts_where_no_layer_is_on_a_card(
+    tmp_path: Path, offloaded: str, vram: str, held: list[tuple[str, float]]
+) -> None:
+    found = case(tmp_path, server=OLD.format(offloaded=offloaded, weights="0.00", vram=vram))
+    caches = "SELECT device, round(size_bytes / 1048576, 2) FROM vram_ledger WHERE kind = 'kv_cache'"
+    assert rows(found, caches) == held

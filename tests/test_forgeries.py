@@ -7,6 +7,7 @@ request), and compares the owners of all true lines, and the ledger, with those 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -387,3 +388,44 @@ def test_what_no_log_can_tell_the_card_contradicts(tmp_path: Path) -> None:
         ("/srv/models/other.gguf", -169844),
         ("/srv/models/Qwen3-8B-Q4_0.gguf", 592),
     ]
+
+
+def entries(texts: Sequence[str], kind: str) -> bytes:
+    """Messages of one service as a journal prints its entries: as JSON, or in the export form with lengths."""
+    fields = {
+        "_HOSTNAME": "lab",
+        "_BOOT_ID": "0" * 32,
+        "_PID": "700",
+        "_TRANSPORT": "stdout",
+        "_SYSTEMD_UNIT": "llm.service",
+        "_SYSTEMD_INVOCATION_ID": "1" * 32,
+    }
+    found = b""
+    for number, text in enumerate(texts):
+        entry = {"__REALTIME_TIMESTAMP": str(1_790_000_000_000_000 + number * 1000), **fields}
+        if kind == "json":
+            found += (json.dumps({**entry, "MESSAGE": text}) + "\n").encode()
+        else:
+            message = text.encode()
+            found += "".join(f"{name}={value}\n" for name, value in entry.items()).encode()
+            found += b"MESSAGE\n" + len(message).to_bytes(8, "little") + message + b"\n\n"
+    return found
+
+
+@pytest.mark.parametrize("kind", ["json", "export"])
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("head", ["hello", "0.90.000.000 I srv  update_slots: x", ""])
+def test_lines_inside_of_one_journal_message_are_of_no_load(tmp_path: Path, kind: str, payload: str, head: str) -> None:
+    lines = [line.decode() for line in log_lines("llama-one-card.log")]
+    lies = [f"0.90.000.{number:03} I {one}" for number, one in enumerate(PAYLOADS[payload].split("\n"))]
+    held = "SELECT number, device, kind, size_bytes FROM vram_ledger JOIN load USING (load_id) ORDER BY ALL"
+    lives = "SELECT number, model, end_reason FROM load ORDER BY number"
+    told = []
+    for name, texts in (("true", lines), ("forged", [*lines[:140], "\n".join([head, *lies]), *lines[140:]])):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "server.journal").write_bytes(entries(texts, kind))
+        connection = opened(folder)
+        told.append((rows(connection, held), rows(connection, lives)))
+    assert told[1] == told[0]
+    assert len(told[0][0]) > 3

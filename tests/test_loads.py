@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,81 @@ def test_two_starts_that_begin_with_the_same_words_are_two_loads(tmp_path: Path)
 def test_a_load_of_which_only_the_layers_are_known_is_called_by_them(tmp_path: Path) -> None:
     ask = case(tmp_path, {"server.log": "load_tensors: offloaded 65/65 layers to GPU\n"})
     assert "unknown model, 65/65 layers" in screen(ask.connection, loads(ask), 120)
+
+
+CARRIED = "main: server is listening on http://0.0.0.0:8008 - starting the main loop"
+JOURNALED = {
+    "__REALTIME_TIMESTAMP": "1789718400000000",
+    "_HOSTNAME": "box",
+    "_BOOT_ID": "0" * 32,
+    "_PID": "700",
+    "_TRANSPORT": "journal",
+    "MESSAGE": CARRIED,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        (f"deep-seek-1  | {CARRIED}\n" * 2, "deep-seek-1"),
+        (f"Nov 30 11:14:55 box llama-server[812]: {CARRIED}\n" * 2, "llama-server"),
+        (json.dumps({**JOURNALED, "_SYSTEMD_UNIT": "llm.service", "SYSLOG_IDENTIFIER": "llama-server"}), "llm.service"),
+        (json.dumps({**JOURNALED, "SYSLOG_IDENTIFIER": "llama-server"}), "llama-server"),
+        (json.dumps({**JOURNALED, "_SYSTEMD_UNIT": "docker.service", "CONTAINER_NAME": "chat"}), "chat"),
+        # Any client can send it: what reads as a unit is none.
+        (json.dumps({**JOURNALED, "_SYSTEMD_UNIT": "x.service", "CONTAINER_NAME": "llm.service"}), "x.service"),
+        (json.dumps({**JOURNALED, "UNIT": "llm.service"}), None),
+    ],
+    ids=["compose", "syslog", "unit", "identifier", "journald driver", "a unit's name", "a client's word"],
+)
+def test_what_the_collector_calls_a_writer_names_its_service(tmp_path: Path, text: str, unit: str | None) -> None:
+    answer = loads(case(tmp_path, {"server.log": text + "\n"}))
+    assert [one["unit"] for one in answer.document["loads"]] == [unit]
+
+
+START = (
+    "time=2026-09-18T08:0{at}:00.000Z level=INFO source=server.go:241 "
+    'msg="using llama-server for model" model=/m/blobs/sha256-{blob}\n'
+    "time=2026-09-18T08:0{at}:00.000Z level=INFO source=llama_server.go:611 "
+    'msg="starting llama-server" cmd="/usr/lib/llama-server --model /m/blobs/sha256-{blob} --port 4000{at} {options}"\n'
+    "srv    load_model: loading model '/m/blobs/sha256-{blob}'\n"
+    "srv  llama_server: model loaded\n"
+    "time=2026-09-18T08:0{at}:02.000Z level=INFO source=images.go:373 "
+    'msg="template selection" model=registry.ollama.ai/lab/coder:latest selected=template\n'
+)
+A, B = "a1" * 32, "b2" * 32
+
+
+def started(*starts: tuple[str, str]) -> str:
+    return "".join(START.format(at=at, blob=blob, options=options) for at, (blob, options) in enumerate(starts))
+
+
+@pytest.mark.parametrize(
+    ("starts", "identities", "rows"),
+    [
+        ([(A, "-c 4096"), (A, "-c 4096")], [], []),
+        (
+            [(A, "-c 4096"), (B, "-c 4096"), (A, "-c 4096")],
+            [(f"sha256-{A}", 2), (f"sha256-{B}", 1)],
+            ["coder:latest  sha256-a1a1a1a1a1a1  1 3", "              sha256-b2b2b2b2b2b2    2"],
+        ),
+        (
+            [(A, "-c 4096 -np 1"), (A, "-c 8192 -np 1 --embedding")],
+            [(f"sha256-{A}", 1), (f"sha256-{A}", 1)],
+            ["coder:latest  -c 4096              1", "              -c 8192 --embedding  2"],
+        ),
+    ],
+    ids=["the same again", "other blobs", "other options"],
+)
+def test_a_name_that_several_identities_share_is_shown_as_such(
+    tmp_path: Path, starts: list[tuple[str, str]], identities: list[tuple[str, int]], rows: list[str]
+) -> None:
+    ask = case(tmp_path, {"server.log": started(*starts)})
+    answer = loads(ask)
+    _, *told = screen(ask.connection, answer).partition("One name, several identities\n")
+    assert [line.rstrip() for line in told[1].splitlines()[1 : len(rows) + 1]] == rows
+    assert [
+        (identity["model"], len(identity["loads"]))
+        for one in answer.document["shared_names"]
+        for identity in one["identities"]
+    ] == identities

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -234,3 +235,43 @@ def test_pieces_beyond_a_line_are_cut_and_their_bytes_counted(tmp_path: Path) ->
     assert [record.message for record in records] == [(b"one " * 40)[:120]]
     what = "joined lines were cut at 120 bytes; 48 bytes are missing"
     assert source.problems == [Problem("f", "loss", what)]
+
+
+HEADS = b"""\
+2026-09-18 08:11:44  [INFO]
+ [LM STUDIO SERVER] one
+2026-09-18 08:11:45 [DEBUG]
+ load_tensors: two
+load_tensors: three
+  indented: four
+2026-09-18 08:11:46 [ERROR]
+five
+"""
+MESSAGES = [b"[LM STUDIO SERVER] one", b"load_tensors: two", b"load_tensors: three", b"  indented: four", b"five"]
+
+
+def test_lines_under_a_time_and_a_level_lose_the_blank_before_the_first(tmp_path: Path) -> None:
+    records, _, source = read(tmp_path, HEADS)
+    assert source.format == "heads"
+    assert [record.message for record in records] == MESSAGES
+    # What is cited is the line without that blank; the time has no zone, and is none.
+    assert {HEADS[record.offset : record.offset + record.length] == record.message for record in records} == {True}
+    assert {record.time for record in records} == {NO_TIME}
+
+
+def test_the_time_above_lines_is_theirs_where_its_zone_is_said() -> None:
+    source = Source("f", "heads")
+    blocks = list(read_prefixed(source, iter([HEADS]), Options(tz=UTC), "heads"))
+    seconds = [time // 1_000_000 - 1789719104 for block in blocks for time in block.times.tolist()]
+    assert seconds == [0, 1, 1, 1, 2]
+
+
+def test_a_log_that_only_holds_such_a_line_is_plain_text(tmp_path: Path) -> None:
+    content = b"one\ntwo\n2026-09-18 08:11:45 [DEBUG]\n three\n" + b"four\n" * 40
+    _, _, source = read(tmp_path, content)
+    assert source.format == "text"
+
+
+@given(block_bytes=st.integers(1, 200), times=st.integers(1, 3))
+def test_lines_under_times_in_pieces_equal_those_at_once(block_bytes: int, times: int) -> None:
+    assert flat(HEADS * times, block_bytes, "heads") == flat(HEADS * times, 1 << 20, "heads")

@@ -167,3 +167,97 @@ def test_a_second_start_for_its_projector_is_the_same_load_and_counts_its_buffer
     found = case(tmp_path, server=ANNOUNCED + TRIED + AGAIN + TRIED + "srv  llama_server: model loaded\n")
     assert lives(found) == [(1, "sha256-a1a1", True, "log_ends")]
     assert items(found) == [(1, "CUDA0", "target", "weights", 4914.18)]
+
+
+WAITS = (
+    f'{STAMP} level=DEBUG source=sched.go:334 msg="runner with non-zero duration has gone idle, adding timer" '
+    "modelPath=/m/blobs/sha256-{} duration=10m0s\n"
+)
+STARTED = f'{STAMP} level=INFO source=llama_server.go:1274 msg="llama-server started in 5.42 seconds"\n'
+OTHER = (ANNOUNCED + TRIED).replace("a1a1", "b2b2").replace("42781", "42782")
+SERVES = "srv  llama_server: model loaded\n"
+
+
+@pytest.mark.parametrize(("named", "of"), [("a1a1", 1), ("b2b2", 2), ("c3c3", None)])
+def test_what_a_supervisor_says_of_a_child_that_it_names_is_of_that_child(
+    tmp_path: Path, named: str, of: int | None
+) -> None:
+    found = case(tmp_path, server=ANNOUNCED + TRIED + SERVES + OTHER + SERVES + WAITS.format(named))
+    assert rows(found, "SELECT number FROM scheduler_decided LEFT JOIN load USING (load_id)") == [(of,)]
+
+
+def test_a_child_whose_announcement_is_not_in_the_log_is_ready_when_its_supervisor_says_so(tmp_path: Path) -> None:
+    raw = TRIED.split("\n", 1)[1]
+    found = case(tmp_path, server=raw + SERVES + STARTED + raw.replace("a1a1", "b2b2"))
+    assert lives(found) == [(1, "sha256-a1a1", True, "log_ends"), (2, "sha256-b2b2", False, "log_ends")]
+    assert rows(found, "SELECT number, seconds_s FROM load_ready JOIN load USING (load_id) ORDER BY ordinal") == [
+        (1, None),
+        (1, 5.42),
+    ]
+
+
+OLDER_KOBOLD = """\
+***
+Welcome to KoboldCpp - Version 1.76
+==========
+Loading model: /m/a.gguf
+llm_load_tensors:        CUDA0 buffer size =  4914.18 MiB
+llama_kv_cache_init:      CUDA0 KV buffer size =   896.00 MiB
+Load Text Model OK: True
+Embedded Kobold Lite loaded.
+Starting Kobold API on port 5001 at http://localhost:5001/api/
+"""
+
+
+def test_a_stream_of_one_front_and_its_engine_is_one_load_and_another_model_another(tmp_path: Path) -> None:
+    held = [(1, "CUDA0", "target", "kv_cache", 896.0), (1, "CUDA0", "target", "weights", 4914.18)]
+    first = case(tmp_path, server=OLDER_KOBOLD)
+    assert lives(first) == [(1, "a.gguf", True, "log_ends")]
+    assert items(first) == held
+    # Its manager ends the worker and begins another.
+    again = OLDER_KOBOLD.replace("a.gguf", "b.gguf").replace("4914.18", "2118.81")
+    found = case(tmp_path, server=OLDER_KOBOLD + again)
+    assert lives(found) == [(1, "a.gguf", True, "unknown"), (2, "b.gguf", True, "log_ends")]
+    assert items(found) == [*held, (2, *held[0][1:]), (2, *held[1][1:4], 2118.81)]
+
+
+DESKTOP = """\
+2026-09-18 08:00:01  [INFO]
+ [LM STUDIO SERVER] Success! HTTP server listening on port 1234
+{}2026-09-18 08:01:05 [DEBUG]
+ llama_model_load_from_file_impl: using device CUDA0 (NVIDIA GeForce RTX 3060 Ti) - 7128 MiB free
+2026-09-18 08:01:06 [DEBUG]
+ load_tensors:        CUDA0 model buffer size =  4914.18 MiB
+load_tensors:   CPU_Mapped model buffer size =   281.81 MiB
+2026-09-18 08:01:15 [DEBUG]
+ llama_context: constructing llama_context
+2026-09-18 08:01:15 [DEBUG]
+ llama_kv_cache_unified:      CUDA0 KV buffer size =   896.00 MiB
+"""
+CONFIGURED = "2026-09-18 08:01:05 [DEBUG]\n [LM Studio] Resolved GPU config options:\n  Num Offload Layers: max\n"
+CALLED = (
+    "2026-09-18 08:01:05 [DEBUG]\n LlamaV4::load called with model path: /m/a.gguf\n"
+    "LlamaV4::load config: n_parallel=4\n"
+)
+
+
+@pytest.mark.parametrize(
+    "before", ["", CONFIGURED, CALLED, CONFIGURED + CALLED], ids=["an excerpt", "0.3", "0.4", "0.4 in full"]
+)
+def test_a_desktop_programs_log_of_one_model_is_one_load(tmp_path: Path, before: str) -> None:
+    found = case(tmp_path, server=DESKTOP.format(before))
+    assert rows(found, "SELECT number FROM load") == [(1,)]
+    assert items(found) == [
+        (1, "CPU_Mapped", "target", "weights", 281.81),
+        (1, "CUDA0", "target", "kv_cache", 896.0),
+        (1, "CUDA0", "target", "weights", 4914.18),
+    ]
+
+
+def test_which_of_two_models_a_desktop_program_unloads_its_log_does_not_say(tmp_path: Path) -> None:
+    again = DESKTOP.format(CALLED.replace("a.gguf", "b.gguf")).split("\n", 2)[2]
+    unloads = "2026-09-18 09:00:00  [INFO]\n [Client=lms-cli][Endpoint=unloadModel] Unloading model: lab/small\n"
+    found = case(tmp_path, server=DESKTOP.format(CALLED) + again + unloads)
+    assert [reason for *_, reason in lives(found)] == ["log_ends", "log_ends"]
+    one = case(tmp_path, server=DESKTOP.format(CALLED) + unloads)
+    assert [reason for *_, reason in lives(one)] == ["stopped"]

@@ -645,3 +645,22 @@ def test_a_child_that_serves_and_has_not_slept_loads_nothing_anew(tmp_path: Path
     assert rows(found, "SELECT count(*) FROM load") == [(1,)]
     suspect = "SELECT suspect FROM line WHERE pattern = 'load_begins' AND load_id IS NULL"
     assert rows(found, suspect) == [("a load inside a process that already serves, without a sleep before it",)]
+
+
+def test_a_cache_that_a_draft_shares_with_its_target_is_held_once(tmp_path: Path) -> None:
+    # The summary behind a shared layer tells of memory that is the target's: nothing was allocated for it.
+    draft = """\
+0.02.310.100 I common_speculative_init_result: creating MTP draft context against the target model '/m/alpha.gguf'
+0.02.310.200 I llama_context: constructing llama_context
+0.02.310.250 W llama_kv_cache: kv_size = 4096 overridden to 16384 to match the shared source cache
+0.02.310.260 W llama_kv_cache: layer  36: sharing with layer 35. k = 0x5581, v = 0x5582
+0.02.310.300 I llama_kv_cache: size = 2304.00 MiB ( 16384 cells,  36 layers,  1/1 seqs), K (f16): 1152.00 MiB, \
+V (f16): 1152.00 MiB
+"""
+    own = "0.02.310.290 I llama_kv_cache:      CUDA0 KV buffer size =    64.00 MiB\n"
+    *head, ready, idle = ALPHA.splitlines(keepends=True)
+    assert items(case(tmp_path, server=BEGIN + "".join(head) + draft + ready + idle)) == ALPHA_HOLDS
+    lines = draft.splitlines(keepends=True)
+    found = case(tmp_path, server=BEGIN + "".join(head) + "".join([*lines[:4], own, *lines[4:]]) + ready + idle)
+    assert items(found) == [(1, "CUDA0", "mtp", "kv_cache", 64.0), *ALPHA_HOLDS]
+    assert rows(found, "SELECT DISTINCT number FROM cache_described JOIN load USING (load_id)") == [(1,)]

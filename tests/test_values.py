@@ -429,8 +429,12 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
         ("SELECT mib(k_bytes) FROM cache_described", [(448.0,)]),
         ("SELECT seconds_s FROM load_ready", [(0.75,)]),
         (
-            "SELECT message, count(*) FROM failure_reported GROUP BY 1",
-            [("cuda driver library failed to get device context 46", 2)],
+            # Two in one entry: the driver's library prints no line feed behind its own.
+            "SELECT message, count(*), count(DISTINCT ordinal) FROM failure_reported GROUP BY 1 ORDER BY 1",
+            [
+                ("cuda driver library failed to get device context 46", 2, 2),
+                ("error looking up nvidia GPU memory", 2, 2),
+            ],
         ),
         (
             "SELECT round(seconds_s, 2) FROM scheduler_decided WHERE what = 'wait' ORDER BY ordinal",
@@ -805,6 +809,325 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
     ],
 }
 
+LIVES = """
+    SELECT number, load.engine, implied, ready_line IS NOT NULL, load.end_reason, parts
+    FROM load JOIN loads USING (load_id, number) ORDER BY number
+"""
+HELD = """
+    SELECT number, item.part, logged, item.kind, mib(item.size_bytes)
+    FROM item JOIN line USING (line_id) JOIN load ON load.load_id = item.load_id
+    WHERE mark = 'counted' ORDER BY ordinal
+"""
+OWNED = """
+    SELECT number, line.part, event, count(*) FROM line LEFT JOIN load USING (load_id)
+    WHERE event NOT IN ('buffer_allocated', 'marker_seen') GROUP BY ALL ORDER BY ALL
+"""
+
+# Of the public cases that say how many loads they hold or give values by load: the loads in order, whose each counted
+# amount is and which part of it, and whose the other lines are. A load is one start of a server: a case that counts a
+# draft as a second one has one load here, of two parts.
+LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
+    "llamacpp-drafter-overwrites-target": (
+        [(1, "llama.cpp", True, False, "log_ends", "target draft")],
+        [
+            (1, "target", "CUDA1", "weights", 3313.42),
+            (1, "draft", "CUDA1", "weights", 655.73),
+            (1, "draft", "CUDA1", "kv_cache", 80.0),
+            (1, "draft", "CUDA1", "compute", 1606.48),
+        ],
+        [],
+    ),
+    "llamacpp-mtp-sibling-partial-load": (
+        [(1, "llama.cpp", True, False, "log_ends", "mtp")],
+        [(1, "mtp", "CPU_Mapped", "weights", 21623.3), (1, "mtp", "CUDA0", "weights", 555.21)],
+        [
+            (1, "mtp", "layers_offloaded", 1),
+            (1, "mtp", "setting_reported", 8),
+            (1, "target", "memory_estimated", 2),
+            (1, "target", "setting_reported", 1),
+            (None, None, "breakdown_reported", 2),  # a dry run's or an exit's: its first line is not in the log
+        ],
+    ),
+    "llamacpp-breakdown-table-three-cards": (
+        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "breakdown_reported", 4)],
+    ),
+    "llamacpp-oom-line-but-server-lives": (
+        [(1, "llama.cpp", True, True, "log_ends", None)],  # it ends with its slots: it was complete
+        [],
+        [
+            (1, "target", "allocation_failed", 2),
+            (1, "target", "failure_reported", 2),
+            (1, "target", "load_ready", 1),
+        ],
+    ),
+    "llamacpp-rocm-oom-says-cuda": (
+        [(1, "llama.cpp", True, False, "failed", None)],
+        [],
+        [
+            (1, "target", "allocation_failed", 2),
+            (1, "target", "failure_reported", 5),
+            (1, "target", "load_ended", 1),
+        ],
+    ),
+    "llamacpp-compose-repeated-oom": (
+        [(1, "llama.cpp", True, True, "log_ends", None)],  # it serves: its container says that it is no supervisor's
+        [],
+        [
+            (1, "target", "allocation_failed", 8),
+            (1, "target", "failure_reported", 4),
+            (1, "target", "load_ready", 1),
+            (1, "target", "request_moved", 5),
+            (1, "target", "request_served", 1),
+        ],
+    ),
+    "llamacpp-draft-starts-with-1840-free": (
+        [(1, "llama.cpp", True, False, "log_ends", "target draft")],  # the draft holds nothing yet, and is named
+        [
+            (1, "target", "ROCm0", "kv_cache", 4352.0),
+            (1, "target", "ROCm_Host", "output", 0.58),
+            (1, "target", "ROCm0", "compute", 307.0),
+            (1, "target", "ROCm_Host", "compute", 74.01),
+        ],
+        [
+            (1, "draft", "device_seen", 1),
+            (1, "draft", "model_identified", 1),
+            (1, "target", "cache_described", 2),
+        ],
+    ),
+    "llamacpp-2023-wording-no-offload": (
+        [(1, "llama.cpp", False, False, "log_ends", "target")],
+        # No layer is on a card, so the cache is the host's.
+        [
+            (1, "target", "CUDA", "weights", 0.0),
+            (1, "target", "CPU", "kv_cache", 1024.0),
+            (1, "target", "CPU", "compute", 162.13),
+        ],
+        [
+            (1, "target", "cache_described", 1),
+            (1, "target", "device_seen", 1),
+            (1, "target", "layers_offloaded", 1),
+            (1, "target", "memory_estimated", 1),
+            (1, "target", "setting_reported", 3),
+            (None, None, "device_seen", 2),  # of the process, before it loads
+        ],
+    ),
+    "llamacpp-2024-two-cards-pipeline": (
+        [(1, "llama.cpp", True, False, "log_ends", "target")],
+        [
+            (1, "target", "CPU", "weights", 1640.62),
+            (1, "target", "CUDA0", "weights", 5434.38),
+            (1, "target", "CUDA1", "weights", 13989.53),
+            (1, "target", "CUDA0", "kv_cache", 1536.0),
+            (1, "target", "CUDA1", "kv_cache", 3584.0),
+            (1, "target", "CUDA_Host", "output", 1.95),
+            (1, "target", "CUDA0", "compute", 672.01),
+        ],
+        [
+            (1, "target", "cache_described", 1),
+            (1, "target", "layers_offloaded", 1),
+            (1, "target", "setting_reported", 7),
+            (None, None, "device_seen", 2),
+        ],
+    ),
+    "ollama-same-model-reloaded": (
+        # That the first was given up is nowhere in the excerpt.
+        [
+            (1, "llama.cpp", False, True, "log_ends", "draft"),
+            (2, "llama.cpp", False, False, "log_ends", None),
+        ],
+        [(1, "draft", "CUDA0", "compute", 132.02), (1, "draft", "CUDA_Host", "compute", 84.02)],
+        [
+            (1, "target", "load_began", 1),
+            (1, "target", "load_ready", 2),  # its own word and its supervisor's: started in 5.42 seconds
+            (1, "target", "memory_estimated", 1),
+            (1, "target", "request_moved", 1),
+            (1, "target", "setting_reported", 2),
+            (2, "target", "load_began", 1),
+            (2, "target", "memory_estimated", 2),
+            (None, None, "breakdown_reported", 2),  # before the line that begins its dry run
+            (None, None, "device_seen", 2),
+            (None, None, "verbosity_reported", 1),
+        ],
+    ),
+    "ollama-journald-vision-four-cards": (
+        [
+            (1, "llama.cpp", True, False, "unknown", "target"),
+            (2, "ollama", False, False, "log_ends", None),
+        ],
+        [
+            (1, "target", "CUDA3", "weights", 6520.8),
+            (1, "target", "CUDA0", "kv_cache", 672.0),
+            (1, "target", "CUDA1", "kv_cache", 640.0),
+            (1, "target", "CUDA2", "kv_cache", 640.0),
+            (1, "target", "CUDA3", "kv_cache", 608.0),
+        ],
+        [
+            (1, "target", "setting_reported", 4),
+            (2, "target", "scheduler_decided", 1),
+            (None, None, "device_seen", 1),
+            (None, None, "scheduler_decided", 3),
+        ],
+    ),
+    "ollama-alloc-retry-during-fit": (
+        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "allocation_failed", 4), (1, "target", "arguments_reported", 1)],
+    ),
+    "llamacpp-hybrid-recurrent-state": (
+        [(1, "llama.cpp", True, False, "log_ends", "target")],
+        [
+            (1, "target", "ROCm_Host", "output", 2.32),
+            (1, "target", "ROCm0", "kv_cache", 768.0),
+            (1, "target", "ROCm0", "recurrent_state", 301.5),
+            (1, "target", "ROCm0", "compute", 1219.0),
+            (1, "target", "ROCm_Host", "compute", 288.05),
+        ],
+        [(1, "target", "cache_described", 2), (1, "target", "setting_reported", 8)],
+    ),
+    "llamacpp-router-swap-force-kill": (
+        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [],
+        # Which model the port serves is not in the excerpt: that the one that the router kills is it is not known.
+        [(1, "target", "request_moved", 1), (1, "target", "setting_reported", 1), (None, None, "load_ended", 1)],
+    ),
+    "llamacpp-spec-stats-three-drafters": (
+        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "draft_accepted", 4), (1, "target", "request_moved", 3), (1, "target", "request_timed", 3)],
+    ),
+    "llamaswap-vulkan-partial-offload": (
+        [(1, "llama.cpp", True, False, "log_ends", "target")],
+        [(1, "target", "Vulkan0", "weights", 1952.34), (1, "target", "CPU_Mapped", "weights", 5003.78)],
+        [
+            (1, "target", "layers_offloaded", 1),
+            (1, "target", "model_identified", 1),
+            (1, "target", "setting_reported", 9),
+        ],
+    ),
+    "ollama-free-memory-underflow": (
+        [(1, "ollama", True, False, "stopped", None)],
+        [],
+        [(1, "target", "load_ended", 2), (None, None, "device_seen", 2)],
+    ),
+    "ollama-journald-glued-lines": (
+        [(1, "llama.cpp", True, True, "log_ends", "target")],
+        [
+            (1, "target", "CUDA0", "kv_cache", 896.0),
+            (1, "target", "CUDA_Host", "output", 2.0),
+            (1, "target", "CUDA0", "compute", 424.0),
+            (1, "target", "CUDA_Host", "compute", 22.01),
+        ],
+        [
+            (1, "target", "cache_described", 1),
+            (1, "target", "load_ready", 1),
+            (None, None, "failure_reported", 2),
+            (None, None, "scheduler_decided", 2),
+        ],
+    ),
+    "sglang-tp8-interleaved": (
+        [(1, "sglang", True, False, "log_ends", "target")],
+        [
+            (1, "target", "5", "kv_cache", 109178.88),
+            (1, "target", "1", "kv_cache", 109178.88),
+            (1, "target", "3", "kv_cache", 109178.88),
+            (1, "target", "6", "kv_cache", 109178.88),
+        ],
+        [(1, "target", "memory_profiled", 7)],
+    ),
+    "vllm-sleep-leaves-others-memory": (
+        [(1, "vllm", True, False, "log_ends", "target")],
+        [(1, "target", "", "weights", 8847.36)],
+        [(1, "target", "memory_profiled", 2), (None, None, "buffer_released", 1)],
+    ),
+    "vllm-spec-metrics-two-engines": (
+        [(1, "vllm", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "draft_accepted", 2), (1, "target", "engine_measured", 2)],
+    ),
+    "vllm-tp-workers-interleaved-sentences": (
+        [(1, "vllm", True, False, "log_ends", "target")],
+        [
+            (1, "target", "", "weights", 21719.04),
+            (1, "target", "", "weights", 21719.04),
+            (1, "target", "", "weights", 21719.04),
+        ],
+        [(1, "target", "memory_profiled", 5)],
+    ),
+    "vllm-tp2-graph-estimate": (
+        [(1, "vllm", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "memory_estimated", 2), (1, "target", "pool_sized", 1), (1, "target", "setting_reported", 2)],
+    ),
+    "vllm-ansi-colours-in-ci-log": (
+        [(1, "vllm", True, False, "failed", None)],
+        [],
+        [(1, "target", "start_refused", 1)],
+    ),
+    "vllm-compose-no-cache-blocks": (
+        [(1, "vllm", True, False, "failed", None)],
+        [],
+        [(1, "target", "start_refused", 1)],
+    ),
+    "ollama-journald-runner-cudamalloc": (
+        [(1, "ollama", True, False, "crashed", None)],  # known by its end alone
+        [],
+        [
+            (1, "target", "allocation_failed", 1),
+            (1, "target", "load_ended", 1),
+            (None, None, "request_served", 1),  # a client's answer names no model
+        ],
+    ),
+    "vllm-profile-table-tp1-tp2": (
+        [
+            (1, "vllm", True, False, "unknown", "target"),
+            (2, "vllm", True, False, "log_ends", "target"),
+        ],
+        [(1, "target", "", "weights", 15319.04), (2, "target", "", "weights", 7659.52)],  # 14.96 and 7.48 GiB
+        [(1, "target", "memory_profiled", 7), (2, "target", "memory_profiled", 6)],
+    ),
+    "vllm-card-empty-then-only-16-free": (
+        [(1, "vllm", True, False, "failed", None)],
+        [],
+        [
+            (1, "target", "failure_reported", 1),
+            (1, "target", "start_refused", 1),
+            (None, None, "setting_reported", 1),
+        ],
+    ),
+    "vllm-hybrid-concurrency-not-a-quotient": (
+        [(1, "vllm", True, False, "log_ends", None), (2, "vllm", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "pool_sized", 3), (2, "target", "pool_sized", 3)],
+    ),
+    "vllm-tp2-desktop-on-one-card": (
+        [(1, "vllm", False, False, "log_ends", None), (2, "vllm", True, False, "log_ends", None)],
+        [],
+        [
+            (1, "target", "arguments_reported", 1),
+            (1, "target", "pool_sized", 2),
+            (2, "target", "pool_sized", 2),
+        ],
+    ),
+    "ollama-reload-each-request-parallel": (
+        [(1, "ollama", False, True, "log_ends", None)],
+        [],
+        # What names the model is its load's: when it was ready, its ten minutes of keep-alive, the second request.
+        [
+            (1, "target", "load_began", 1),
+            (1, "target", "load_ready", 1),
+            (1, "target", "scheduler_decided", 2),
+            (None, None, "scheduler_decided", 1),  # how many runners there are
+        ],
+    ),
+    "vllm-same-kv-bytes-twice-the-tokens": (
+        [(1, "vllm", True, False, "unknown", None), (2, "vllm", True, False, "log_ends", None)],
+        [],
+        [(1, "target", "pool_sized", 3), (2, "target", "pool_sized", 3)],
+    ),
+}
+
 
 @cache
 def opened(name: str) -> duckdb.DuckDBPyConnection:
@@ -815,6 +1138,23 @@ def opened(name: str) -> duckdb.DuckDBPyConnection:
     store(read_evidence(files, load_catalogue()), connection)
     connection.execute(UNITS)
     return ready(connection, load_questions(), None)
+
+
+@pytest.mark.parametrize("name", LOADS_OF)
+def test_the_loads_of_a_case_are_these_and_each_value_is_of_its_own(name: str) -> None:
+    lives, held, owned = LOADS_OF[name]
+    assert opened(name).execute(LIVES).fetchall() == lives
+    assert opened(name).execute(HELD).fetchall() == held
+    assert opened(name).execute(OWNED).fetchall() == owned
+
+
+def test_the_pools_and_profiles_of_two_starts_are_in_the_order_of_the_starts() -> None:
+    pools = "SELECT number, max(gib(budget_bytes)), max(tokens) FROM pool_sized JOIN load USING (load_id) GROUP BY 1"
+    names = ("vllm-hybrid-concurrency-not-a-quotient", "vllm-same-kv-bytes-twice-the-tokens")
+    assert [opened(name).execute(f"{pools} ORDER BY 1").fetchall() for name in names] == [
+        [(1, 9.74, 67728), (2, 5.98, 567978)],
+        [(1, 11.15, 451603), (2, 11.15, 214135)],
+    ]
 
 
 TABLE_OF_VALUES = [

@@ -193,3 +193,77 @@ def test_each_account_of_an_engine_is_of_a_start_of_its_own(tmp_path: Path) -> N
     found = case(tmp_path, vllm=rows_of.format(0, 0, "14.96") + rows_of.format(1, 1, "7.48"))
     held = "SELECT number, round(size_bytes / 1073741824, 2) FROM vram_ledger JOIN load USING (load_id) ORDER BY number"
     assert rows(found, held) == [(1, 14.96), (2, 7.48)]
+
+
+def parallel(engines: list[str], workers: list[str], first_pid: int = 20) -> str:
+    """A start whose engines and workers go by these names."""
+    pids = {name: pid for pid, name in enumerate([*engines, *workers], first_pid)}
+    header = "({} pid={}) INFO 11-30 12:00:51 "
+    lines = [header.format("APIServer", 1) + "[api_utils.py:273] non-default args: {'model': '/m/a'}"]
+    for text, names in (
+        ("[core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: model='/m/a', tokenizer='/m/a'", engines),
+        ("[model_runner.py:302] Model loading took 7.64 GiB and 1.616609 seconds", workers),
+        ("[gpu_worker.py:538] Available KV cache memory: 40.59 GiB", workers),
+        ("[kv_cache_utils.py:2146] GPU KV cache size: 591,184 tokens", engines),
+        ("[core.py:344] init engine (profile, create kv cache, warmup model) took 23.45 s", engines),
+    ):
+        lines += [header.format(name, pids[name]) + text for name in names]
+    return "\n".join([*lines, "(APIServer pid=1) INFO:     Application startup complete.\n"])
+
+
+STYLES = {
+    "workers with a rank word": (["EngineCore_0"], ["VllmWorker rank=0", "VllmWorker rank=1"]),
+    "workers with a rank name": (["EngineCore_0"], ["VllmWorker TP0", "VllmWorker TP1"]),
+    "pipeline, 0.10.1": (["EngineCore_0"], ["VllmWorker PP0_TP0", "VllmWorker PP1_TP0"]),
+    "tensor parallel": (["EngineCore"], ["Worker_TP0", "Worker_TP1"]),
+    "experts": (["EngineCore"], ["Worker_TP0_EP0", "Worker_TP1_EP1"]),
+    "pipeline": (["EngineCore"], ["Worker_PP0", "Worker_PP1"]),
+    "pipeline and tensor": (["EngineCore"], ["Worker_PP0_TP0", "Worker_PP0_TP1", "Worker_PP1_TP0", "Worker_PP1_TP1"]),
+    "context": (["EngineCore"], ["Worker_PCP0_TP0_DCP0", "Worker_PCP1_TP0_DCP0"]),
+    "data, engines alone": (["EngineCore_DP0", "EngineCore_DP1"], ["EngineCore_DP0", "EngineCore_DP1"]),
+    "data, before 0.10.2": (["EngineCore_0", "EngineCore_1"], ["EngineCore_0", "EngineCore_1"]),
+    "data": (["EngineCore_DP0", "EngineCore_DP1"], ["Worker_DP0", "Worker_DP1"]),
+    "data, tensor and experts": (
+        ["EngineCore_DP0", "EngineCore_DP1"],
+        ["Worker_DP0_TP0_EP0", "Worker_DP0_TP1_EP1", "Worker_DP1_TP0_EP2", "Worker_DP1_TP1_EP3"],
+    ),
+}
+OF_WORKERS = (
+    f"SELECT number, round(sum(size_bytes) / {1 << 30}, 2) FROM vram_ledger JOIN load USING (load_id) GROUP BY ALL"
+)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_engines_and_workers_of_one_start_are_one_load_however_they_are_called(tmp_path: Path, style: str) -> None:
+    engines, workers = STYLES[style]
+    found = case(tmp_path, server=parallel(engines, workers))
+    assert rows(found, "SELECT number, ready_line IS NOT NULL, end_reason FROM load") == [(1, True, "log_ends")]
+    assert rows(found, "SELECT count(*) FROM line WHERE load_id IS NULL") == [(0,)]
+    assert rows(found, OF_WORKERS) == [(1, round(7.64 * len(workers), 2))]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_container_that_starts_again_is_another_load_though_its_pids_recur(tmp_path: Path, style: str) -> None:
+    engines, workers = STYLES[style]
+    found = case(tmp_path, server=parallel(engines, workers) * 2)
+    assert rows(found, "SELECT number, ready_line IS NOT NULL FROM load ORDER BY number") == [(1, True), (2, True)]
+    assert rows(found, f"{OF_WORKERS} ORDER BY number") == [
+        (number, round(7.64 * len(workers), 2)) for number in (1, 2)
+    ]
+
+
+def test_a_rank_in_a_tag_is_the_device_of_what_its_writer_holds(tmp_path: Path) -> None:
+    places = {
+        style: rows(
+            case(tmp_path, server=parallel(*STYLES[style])), "SELECT DISTINCT device FROM vram_items ORDER BY 1"
+        )
+        for style in ("workers with a rank word", "workers with a rank name", "tensor parallel", "experts", "data")
+    }
+    by_rank = [("CUDA0",), ("CUDA1",)]
+    assert places == {
+        "workers with a rank word": by_rank,
+        "workers with a rank name": by_rank,
+        "tensor parallel": by_rank,
+        "experts": by_rank,
+        "data": [("unnamed card",)],  # which card an engine among several has, its number does not say
+    }

@@ -66,8 +66,13 @@ class Stream(NamedTuple):
 
     @property
     def service(self) -> str | None:
-        """What its service is called: its unit, else its container."""
-        return self.unit or self.container
+        """What the collector calls its service: its container (whose unit is the engine's), unit or identifier.
+
+        A client can send a container's name itself: one that reads as a unit's name is not taken for one.
+        """
+        if self.container is not None and not self.container.endswith((".service", ".scope", ".slice")):
+            return self.container
+        return self.unit or (None if self.manager or self.kernel else self.identifier)
 
 
 class Partial(NamedTuple):

@@ -3,6 +3,8 @@
 Layouts: the CRI files of a kubelet and of podman's k8s-file, `docker logs -t` and `podman logs -t`, the latter also of
 several containers, `docker compose logs` with or without times, `kubectl logs --prefix`. The message is what stands
 behind the prefix. A name here is what the front end printed and is not trusted.
+Desktop programs (electron-log) put time and level on a line of their own, over the lines of the message, of which the
+first stands behind one blank.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from forensics.records.block import NO_TIME, Block, Source, Stream
 from forensics.records.lines import lines
 from forensics.records.options import Options
 from forensics.records.rows import Joined, Rows
-from forensics.records.times import ISO, ISO_NANO, from_iso
+from forensics.records.times import ISO, ISO_NANO, from_iso, to_utc, wall_time
 
 __all__ = ["prefix_of", "read_prefixed"]
 
@@ -41,6 +43,8 @@ _PREFIXES = {
     "docker-times": re.compile(ISO_NANO + rb"(?: |$)"),
 }
 
+_HEAD = re.compile(rb"(?P<second>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) {1,2}\[(?:DEBUG|INFO|WARN|ERROR)\]$")
+
 
 def prefix_of(sample: list[bytes]) -> str | None:
     """Tell the prefix that nearly all lines carry."""
@@ -48,7 +52,11 @@ def prefix_of(sample: list[bytes]) -> str | None:
         found = [match for match in map(pattern.match, sample) if match is not None]
         if found and len(found) * 10 >= len(sample) * 9 and (name != "compose" or _is_compose(found)):
             return name
-    return None
+    heads = [place for place, line in enumerate(sample) if _HEAD.match(line)]
+    under = [sample[place + 1] for place in heads if place + 1 < len(sample)]
+    indented = sum(line.startswith(b" ") for line in under)
+    told = len(heads) > 1 and heads[0] < 2 and len(heads) * 20 >= len(sample) and indented * 2 > len(under)
+    return "heads" if told else None
 
 
 def _is_compose(found: list[re.Match[bytes]]) -> bool:
@@ -63,6 +71,9 @@ def read_prefixed(source: Source, pieces: Iterator[bytes], options: Options, kin
     Pieces of a long line that a kubelet split are joined (tag P, and F at the last). Lines without a prefix are kept
     whole and counted.
     """
+    if kind == "heads":
+        yield from _under_heads(source, pieces, options)
+        return
     table = [Stream(source.name)]
     names: dict[bytes, int] = {}
     open_lines: dict[bytes, Joined] = {}  # by output: the two interleave
@@ -114,3 +125,20 @@ def read_prefixed(source: Source, pieces: Iterator[bytes], options: Options, kin
     source.tell("note", f"lines without the prefix of {kind} were taken whole", "", first_bare, bare)
     what = f"joined lines were cut at {options.line_bytes} bytes; {lost} bytes are missing"
     source.tell("loss", what, count=bool(lost))
+
+
+def _under_heads(source: Source, pieces: Iterator[bytes], options: Options) -> Iterator[Block]:
+    """Yield the lines of messages whose time stands on a line of its own above; it is local, and has no zone."""
+    table = [Stream(source.name)]
+    time, first = NO_TIME, False
+    for chunk in lines(pieces, source, options.line_bytes):
+        rows = Rows(chunk.data, chunk.base)
+        for start, end in zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True):
+            head = _HEAD.match(chunk.data[start:end])
+            if head is not None:
+                wall = wall_time(head["second"])
+                time, first = NO_TIME if wall is None or options.tz is None else to_utc(wall, options.tz), True
+                continue
+            rows.span(start + (first and chunk.data[start : start + 1] == b" "), end, time, 0)
+            first = False
+        yield from rows.blocks(source, table)

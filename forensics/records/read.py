@@ -449,7 +449,7 @@ def _readers(
             yield from read_docker_json(source, pieces, options)
         case "json-log":
             yield from read_json_log(source, pieces, options)
-        case "cri" | "compose" | "kubectl" | "podman" | "docker-times":
+        case "cri" | "compose" | "kubectl" | "podman" | "docker-times" | "heads":
             yield from read_prefixed(source, pieces, options, found.name)
         case "turn-log":
             yield from read_turn_log(source, pieces, options)

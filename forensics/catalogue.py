@@ -60,6 +60,7 @@ EFFECTS: dict[str, frozenset[str]] = {
     "set": frozenset({"name", "from", "per", "value", "append"}),
     "use": frozenset({"name", "as"}),
     "due": frozenset({"next", "of"}),
+    "discovers": frozenset(),
     "claims": frozenset({"due", "keeps"}),
     "parent_ready": frozenset({"key", "label"}),
     "live_count": frozenset({"from"}),

@@ -119,7 +119,7 @@ class Lifecycle:
                 if open_ and named:
                     load.announcements += _texts(line)
                     load.label, load.model = load.label or label, load.model or model
-                    parent.current = load
+                    parent.current, parent.discovers = load, False
                     return Owner(load.process, load, Scope.EXACT, "announced by its supervisor")
         for load in children if key_of(line) not in group.shared else ():
             if label is not None and load.label == label:
@@ -135,7 +135,7 @@ class Lifecycle:
         announced.announcements += _texts(line)
         announced.may_be.add("begin")
         announced.mute = self.writers.programs[parent.program].grammar.spawned
-        parent.current = announced
+        parent.current, parent.discovers = announced, False
         return Owner(process, announced, Scope.EXACT, "announced by its supervisor")
 
     def spawn(self, group: Group, line: Line, owner: Owner) -> Owner:

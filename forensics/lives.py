@@ -192,6 +192,8 @@ class Process:
     alike: int = 0
     """How many lives before it begin with the same words."""
     gone: bool = False
+    discovers: bool = False
+    """Whether it, a supervisor, looks what devices there are: by children that print and load nothing."""
     routes: bool = False
     """Whether it serves no model of its own but starts others that do."""
     ended: Line | None = None

@@ -333,6 +333,8 @@ class _Machine:
             self.lifecycle.live_count(group, line)
         if "end" in effects:
             moved += self.lifecycle.end_effect(group, line, owner)
+        if "discovers" in effects and process is not None:
+            process.discovers = True
         if "due" in effects and process is not None:
             if effects["due"]["next"] == "load":
                 process.wakes = True

@@ -64,6 +64,8 @@ class Writers:
                 loads = tuple(one.load for one in waiting if one.load is not None)
                 return Owner(None, None, Scope.AMBIGUOUS, "several children are announced, and none is named", loads)
             return Owner(waiting[-1], waiting[-1].load, Scope.INFERRED, "first words of an announced child")
+        if self.by_child(group, line) and any(one.discovers for one in group.parents.values() if one.pid == key[1]):
+            return Owner(None, None, None, "a child that looks what devices there are begins: of no load")
         newest = group.own.get(key)
         mixed = form_of(line) in group.mixed.get(key[1], ())
         other = key in group.shared or mixed or newest is None or newest.gone

@@ -210,7 +210,8 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
     """Whether all that a supervisor's stream holds can be its children's.
 
     Each announced child says its first words once and begins one load, of the file that was announced. What begins
-    otherwise is another server that writes to the same stream.
+    otherwise is another server that writes to the same stream; but while a supervisor looks what devices there are,
+    children begin that load nothing.
 
     Args:
         lines: What was written under one trusted process id, or none.
@@ -223,6 +224,7 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
     good: set[str] = set()
     bad: set[str] = set()
     announced = False
+    discovering: set[str] = set()
     wakes: Counter[str] = Counter()
     for line in lines:
         pattern = line.pattern
@@ -233,8 +235,11 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
             load = effects.get("load", {})
             if pattern.program not in relays:
                 continue
+            if "discovers" in effects:
+                discovering.add(pattern.program)
             if load.get("child") or "spawn" in effects:
                 announced = True
+                discovering.discard(pattern.program)
                 label = str(line.matched.keys.get(effects.get("spawn", load).get("label", ""), model))
                 known = waiting.get((pattern.program, label))
                 again = known is not None and (known.spawned if "spawn" in effects else model is None and known.said)
@@ -256,6 +261,8 @@ def strangers(lines: Iterable[Line], relays: Mapping[str, Relay]) -> tuple[set[s
             fits = [one for one in started if pattern.name not in one.said and not one.loaded]
             if fits:
                 fits[0].said.add(pattern.name)
+            elif any(relays[program].form in {None, form} for program in discovering):
+                continue
         elif "load" in effects:
             fits = [one for one in started if not one.loaded and may_load(one.texts, model)]
             if fits:

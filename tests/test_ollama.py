@@ -183,3 +183,36 @@ def test_an_end_that_is_all_that_a_log_has_of_a_load_shows_that_it_was_there(tmp
     # Beside a load that is known, it may be another that began before the log did.
     later = begun("07:00:00", A, 40001) + child(A, "4914.18") + begun("07:01:00", B, 40002) + child(B, "2118.81")
     assert [reason for *_, reason in lives(case(tmp_path, server=later + stops + GONE))] == ["log_ends", "log_ends"]
+
+
+DISCOVERY = (
+    "log_info: verbosity = 4 (adjust with the `-lv N` CLI arg)\n"
+    "ggml_cuda_init: found 1 CUDA devices (Total VRAM: 24124 MiB):\n"
+    "  Device 0: NVIDIA GeForce RTX 3090, compute capability 8.6, VMM: yes, VRAM: 24124 MiB\n"
+    "load_backend: loaded CUDA backend from /usr/lib/ollama/libggml-cuda.so\n"
+)
+"""What a child prints that only looks for devices: at OLLAMA_DEBUG=2 its supervisor relays that too."""
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        said("07:00:00.000", "INFO", "runner.go", 'msg="discovering available GPUs..."'),
+        said("07:00:00.000", "TRACE", "sched.go", 'msg="refreshing GPU list"'),
+        said("07:00:00.000", "INFO", "server.go", 'msg="starting runner" cmd="/usr/bin/ollama runner --port 38833"'),
+    ],
+    ids=["at its start", "before a load", "with a runner"],
+)
+def test_a_child_that_only_looks_for_devices_is_no_load_and_no_other_server(tmp_path: Path, looks: str) -> None:
+    first, second = LOADED, begun("07:05:00", B, 40002) + DISCOVERY + child(B, "1000.00")
+    found = case(tmp_path, server=looks + DISCOVERY + DISCOVERY + first + looks + DISCOVERY + second)
+    assert rows(found, "SELECT number, model, implied, ready_line IS NOT NULL FROM load ORDER BY number") == [
+        (1, f"/m/blobs/{A}", False, True),
+        (2, f"/m/blobs/{B}", False, True),
+    ]
+    of_none = rows(found, "SELECT count(*) FROM line WHERE event = 'device_seen' AND load_id IS NULL")
+    assert of_none == [(3,)]  # of the three that only looked; the second load's own is its own
+    held = (
+        "SELECT number, kind, round(size_bytes / 1048576, 2) FROM vram_ledger JOIN load USING (load_id) ORDER BY number"
+    )
+    assert rows(found, held) == [(1, "weights", 4914.18), (2, "weights", 1000.0)]

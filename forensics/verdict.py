@@ -198,12 +198,12 @@ def _off_card(name: str, devices: list[Document]) -> str:
     remote = sum(holding(device).named for device in devices if label(device, "where") == "remote")
     mapped = sum(holding(device).named for device in devices if is_mapped(device))
     held = sum(holding(device).named for device in devices) - remote - mapped
-    file = f", besides {gib(mapped)} mapped from its file" if mapped else ""
+    file = f", besides {plain(mapped)} mapped from its file" if mapped else ""
     if remote and not held:
-        return f"{name} is on other hosts: the log names {gib(remote)} there and nothing on a card of this one{file}."
+        return f"{name} is on other hosts: the log names {plain(remote)} there and nothing on a card of this one{file}."
     if remote:
-        return f"{name} is on other hosts: the log names {gib(remote)} there, and {gib(held)} of this one{file}."
-    return f"{name} is on no card: the log names {gib(held)} of host memory{file}."
+        return f"{name} is on other hosts: the log names {plain(remote)} there, and {plain(held)} of this one{file}."
+    return f"{name} is on no card: the log names {plain(held)} of host memory{file}."
 
 
 def _used_anyway(document: Document) -> str:

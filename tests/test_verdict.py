@@ -50,7 +50,7 @@ AT_READY = "Sample the card before the load and at ready (--at ready): what is t
         ),
         pytest.param(
             cpu_only(),
-            "Qwen3-0.6B-Q8_0 is on no card: the log names 0.58 GiB of host memory, besides 4.35 GiB "
+            "Qwen3-0.6B-Q8_0 is on no card: the log names 590 MiB of host memory, besides 4.35 GiB "
             "mapped from its file.",
             id="no card",
         ),
@@ -249,7 +249,7 @@ def test_the_next_step_is_the_one_that_would_help_most(load: dict[str, Any] | No
 
 def test_a_load_that_the_log_names_on_hosts_only_is_on_no_card_even_if_a_card_is_bare() -> None:
     load = {"model": "m", "devices": [*HOST["devices"], {"gpu_index": 0, "items": []}]}
-    assert verdict({"loads": [load]}, load) == "m is on no card: the log names 0.50 GiB of host memory."
+    assert verdict({"loads": [load]}, load) == "m is on no card: the log names 512 MiB of host memory."
 
 
 def test_a_large_rest_is_told_with_the_runtime_beside_it() -> None:

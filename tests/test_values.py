@@ -1048,10 +1048,11 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
     ),
     "vllm-tp-workers-interleaved-sentences": (
         [(1, "vllm", True, False, "log_ends", "target")],
+        # Workers without a rank: each holds its own on a card of its own, which nothing names.
         [
-            (1, "target", "", "weights", 21719.04),
-            (1, "target", "", "weights", 21719.04),
-            (1, "target", "", "weights", 21719.04),
+            (1, "target", "pid=1521", "weights", 21719.04),
+            (1, "target", "pid=1507", "weights", 21719.04),
+            (1, "target", "pid=1577", "weights", 21719.04),
         ],
         [(1, "target", "memory_profiled", 5)],
     ),

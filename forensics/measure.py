@@ -484,7 +484,7 @@ def _libraries(found: Measured, load: Load, device: str, card: Card, catalogue: 
 
 def _calibrated(found: Measured, load: Load, device: str, card: Card | None, catalogue: Catalogue) -> None:
     for entry in catalogue.program(load.engine).runtimes:
-        if not _measured_on(entry, card):
+        if not _measured_on(entry, card) or not found_in(entry.get("device", ""), device):
             continue
         low, high = int(entry["low_mib"]) * MIB, int(entry["high_mib"]) * MIB
         which = entry["card"].replace(".*", "any card")

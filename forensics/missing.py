@@ -10,8 +10,7 @@ import duckdb
 
 from .amounts import count
 from .builds import release
-from .places import FILED
-from .records.samples import UNPLACED
+from .told import FILED, UNPLACED
 
 __all__ = ["Programs", "whats_missing"]
 

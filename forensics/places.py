@@ -10,8 +10,9 @@ from .catalogue import Catalogue, Program
 from .lives import Load, Process
 from .regexes import found_in
 from .telemetry import Card, Holder, Join, Telemetry, same_bus
+from .told import FILED
 
-__all__ = ["FILED", "Place", "card_of", "place_of", "printers"]
+__all__ = ["Place", "card_of", "place_of", "printers"]
 
 
 class Place(NamedTuple):
@@ -65,10 +66,6 @@ def printers(logged: str, load: Load, catalogue: Catalogue) -> list[Program]:
 def _ordinal(device: str) -> int | None:
     found = re.search(r"(\d+)$", device)
     return int(found[1]) if found else None
-
-
-FILED = "read at the time of its file"
-"""What is said of a measurement whose time no row prints."""
 
 
 def card_of(device: str, devices: Sequence[str], process: Process, telemetry: Telemetry, join: Join | None) -> Joined:

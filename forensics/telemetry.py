@@ -23,7 +23,7 @@ from .catalogue import Catalogue, Program
 from .clocks import elapsed_us
 from .lives import Load, Process
 from .records.block import CardSamples, HolderSamples, Source
-from .records.samples import UNPLACED
+from .told import UNPLACED
 
 __all__ = ["Card", "CardSample", "Holder", "HolderSample", "Join", "Telemetry", "gather", "join_processes", "lives"]
 

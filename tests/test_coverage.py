@@ -233,3 +233,10 @@ def test_what_no_pattern_reads_is_listed_and_token_counts_are_only_looked_for_in
     assert found["tokens", "typed"] == 0
     assert found["tokens", "listed"] + found["tokens", "neither"] == 1000
     assert 90 <= found["tokens", "listed"] <= 110
+
+
+def test_asking_a_case_imports_neither_readers_nor_what_they_need(tmp_path: Path) -> None:
+    heavy = ("numpy", "pyarrow", "polars", "forensics.records", "forensics.lives")
+    asked = f"import sys; import forensics.cmd_explain; print([one for one in {heavy} if one in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert told.stdout == "[]\n"

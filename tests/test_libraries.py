@@ -77,3 +77,11 @@ def test_on_a_card_where_it_was_not_measured_it_has_no_figure(tmp_path: Path) ->
     found = case(tmp_path, server=served("F16", "auto", 4000), apps=APPS, gpu=other)
     assert [row[0] for row in rows(found, "SELECT count(*) FROM library")] == [0]
     assert {row[5] for row in rows(found, RUNTIME)} == {"as on any card"}
+
+
+@pytest.mark.parametrize("device", ["Vulkan0", "SYCL0", "MTL0"])
+def test_a_device_of_another_kind_gets_no_runtime_that_was_measured_with_cuda(tmp_path: Path, device: str) -> None:
+    found = case(tmp_path, server=served("Q4_0", "auto", 4).replace("CUDA0", device))
+    assert rows(found, "SELECT count(*) FROM runtime") == [(0,)]
+    found = case(tmp_path, server=served("Q4_0", "auto", 4))
+    assert rows(found, "SELECT count(*) FROM runtime") == [(1,)]

@@ -8,11 +8,9 @@ from typing import Any, Self
 
 from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.options import MIB
+from forensics.told import UNPLACED
 
-__all__ = ["UNPLACED", "CardRows", "HolderRows", "Timeless", "file_time", "file_time_once"]
-
-UNPLACED = "cannot be placed"
-"""What is told of rows whose time nothing gives."""
+__all__ = ["CardRows", "HolderRows", "Timeless", "file_time", "file_time_once"]
 
 ROUNDING = 3 * MIB
 """By how much total = reserved + used + free may miss: each of the four is rounded to a MiB."""

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from forensics.records.block import CardSamples, HolderSamples, Source
 from forensics.records.lines import placed_lines
 from forensics.records.options import MIB, Options
-from forensics.records.samples import UNPLACED, CardRows, HolderRows
+from forensics.records.samples import CardRows, HolderRows
 from forensics.records.times import wall_time
+from forensics.told import UNPLACED
 
 __all__ = ["is_monitor", "read_smi_monitor"]
 

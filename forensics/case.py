@@ -51,6 +51,9 @@ __all__ = ["Evidence", "hold", "read_evidence", "store"]
 BATCH = 10_000
 """Rows of samples that are made at once."""
 
+MANY = 10_000
+"""Lines from which on memory is worth giving back."""
+
 YEARLESS = frozenset({"journal-short"})
 """Formats whose times print no year: when the file was last written says which it is."""
 
@@ -185,7 +188,8 @@ def _copies(sources: Sequence[Source]) -> set[str]:
 
 def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, empty: bool = False) -> None:
     """Write all tables of a case, which are already there where it is an empty one."""
-    give_back()
+    if evidence.ownership.count() > MANY:  # to look for what nothing uses takes longer than to store a small case
+        give_back()
     # In one transaction: else DuckDB writes what is inserted twice, to its log and to the tables.
     connection.execute("BEGIN" if empty else f"BEGIN; {ddl(comments=False)}")
     for name, rows in _rows(evidence).items():

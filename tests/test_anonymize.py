@@ -140,7 +140,8 @@ def test_any_entry_is_written_so_that_it_reads_as_before(fields: list[tuple[str,
 
 # -- the same answer --------------------------------------------------------------------------------------------------
 
-FIXTURES = sorted(one.parent for one in Path("fixtures").glob("*/case.toml"))
+FIXTURES = sorted(one.parent for one in Path("fixtures").glob("*/case.toml"))[::2]
+"""Every second one: what is replaced differs by program and collector, of which each has several."""
 
 
 LENGTHS = (".coverage.bytes", ".coverage.read_bytes")

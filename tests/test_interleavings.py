@@ -41,7 +41,7 @@ def thorough(examples: int) -> settings:
 
 
 @pytest.mark.parametrize("envelope", TAGGED)
-@thorough(60)
+@thorough(40)
 @given(logs=streams, kind=st.sampled_from(KINDS), seed=seeds)
 def test_where_each_line_says_who_wrote_it_nothing_is_lost(
     envelope: str, logs: list[str], kind: str, seed: int
@@ -54,7 +54,7 @@ def test_where_each_line_says_who_wrote_it_nothing_is_lost(
 
 
 @pytest.mark.parametrize("envelope", [one for one in ENVELOPES if one not in TAGGED])
-@thorough(90)
+@thorough(60)
 @example(["llama-sleep.log", "llama-vision-large.log"], "staggered", 36)
 @example(["llama-no-prefix-lv5.log", "llama-killed-then-reloaded.log", "llama-speculating.log"], "truncated", 1)
 @example(["vllm-debug.log", "vllm-card-taken.log", "llama-2025.log", "llama-jsonl.log"], "truncated", 15625)

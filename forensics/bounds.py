@@ -92,7 +92,7 @@ def _boot(text: str) -> str:
 def _match(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or re.fullmatch(r"[A-Z0-9_]{1,64}", name) is None:
-        raise UsageError(f"--match {text}: not FIELD=VALUE, as in _COMM=llama-server")
+        raise UsageError(f"--match {text}: not FIELD=VALUE, as in _COMM=NAME")
     if not name.startswith("_") or name.startswith("__"):
         raise UsageError(f"--match {text}: any client can send {name}; fields that journald adds begin with one _")
     return name, value

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from asking_loads import asked, case_text
+from opened import BEGIN
+from opened import journal as journal_of
 
 from forensics.ask_validity import validity
 
 __all__ = ["BEGIN", "DRAFTING", "PLAIN", "beginning", "clock", "entry", "journal", "judged", "request"]
 
-BEGIN = datetime(2026, 9, 18, 8, 0, tzinfo=UTC)
-
 
 def entry(seconds: float, line: str, pid: int, unit: str) -> str:
     """A line in the journal of a unit."""
-    return json.dumps(
-        {
-            "__REALTIME_TIMESTAMP": str(int((BEGIN + timedelta(seconds=seconds)).timestamp() * 1_000_000)),
-            "_BOOT_ID": "0000000000000000000000000000b007",
-            "_HOSTNAME": "box",
-            "_PID": str(pid),
-            "_SYSTEMD_UNIT": unit,
-            "_SYSTEMD_INVOCATION_ID": f"{pid:032x}",
-            "_TRANSPORT": "stdout",
-            "MESSAGE": line,
-        }
-    )
+    return journal_of(pid, seconds, line, unit=unit).rstrip("\n")
 
 
 def beginning(model: str, *more: str) -> list[tuple[float, str]]:

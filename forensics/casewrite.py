@@ -69,7 +69,7 @@ def write_case(path: Path, evidence: Evidence) -> None:
                 _remove(new.with_name(new.name + ending))
     except OSError as error:
         raise CaseError(f"{path}: cannot write the case: {(error.strerror or str(error)).lower()}") from error
-    except duckdb.IOException as error:
+    except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
         raise CaseError(f"{path}: cannot write the case: {error}") from error
 
 

@@ -217,6 +217,9 @@ def fill_stored(
 ) -> None:
     """Work out the rows of stored questions, each after those that it builds on.
 
+    Where the memory that the connection may hold does not do, it may hold as much as the machine has: a log in which
+    one request has ten thousand lines takes more than most of its size, and is no reason to make no case of it.
+
     Args:
         connection: A case in a transaction: of many lines, what is worked out is committed as it goes on.
         questions: All of them.
@@ -229,17 +232,30 @@ def fill_stored(
     many = lines >= many_lines
     if many:
         connection.execute("SET threads = 1")  # each thread sorts and joins in memory of its own
-    for one in in_order(questions):
-        if not one.stored:
-            continue
+    waiting = [one for one in in_order(questions) if one.stored]
+    try:
+        _fill(connection, waiting, many)
+    except duckdb.OutOfMemoryException:
+        connection.execute("ROLLBACK; RESET memory_limit; BEGIN")
+        _fill(connection, waiting, many)
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, waiting: list[Question], many: bool) -> None:
+    """Fill the tables of some questions, in order; those that are committed are taken off the list."""
+    for one in list(waiting):
         rows, order = one.sorted_rows() if many else (one.sql, None)
         try:
             if order is None:
                 connection.execute(f'INSERT INTO "{one.name}" {rows}')
-                continue
-            connection.execute(f"CREATE TEMP TABLE unsorted AS {rows}")
-            connection.execute(f'INSERT INTO "{one.name}" FROM unsorted ORDER BY {order}')
-            connection.execute("DROP TABLE unsorted; COMMIT; BEGIN")  # or all inserted rows stay in memory
+            else:
+                connection.execute(f"CREATE TEMP TABLE unsorted AS {rows}")
+                connection.execute(f'INSERT INTO "{one.name}" FROM unsorted ORDER BY {order}')
+                connection.execute("DROP TABLE unsorted")
+            if many:
+                connection.execute("COMMIT; BEGIN")  # or all inserted rows stay in memory
+                waiting.remove(one)
+        except duckdb.OutOfMemoryException:
+            raise
         except duckdb.Error as error:
             raise QuestionError(f"{one.name}.sql: {error}") from error
 

@@ -19,21 +19,26 @@
 WITH told AS (
     -- One of a request's lines is that of its drafts.
     SELECT load_id, request, unnest(string_split(lines, ' ')) AS line_id FROM request_rates WHERE decode_per_s > 0
+),
+drafted AS MATERIALIZED (
+    -- By itself: else all samples of a load may be paired with all its requests, and each pair holds a request's lines.
+    SELECT told.load_id, told.request, samples.accepted, samples.drafted, samples.drafts
+    FROM told
+    JOIN draft_samples AS samples ON samples.load_id = told.load_id AND samples.line_id = told.line_id
+    WHERE samples.covers = 'request' AND samples.drafts > 0
 )
 SELECT
     rates.load_id,
     rates.request,
     rates.task,
     coalesce(rates.prompt_length, rates.prompt_tokens + coalesce(rates.cached_tokens, 0)) AS prompt_tokens,
-    samples.accepted,
-    samples.drafted,
-    samples.drafts,
+    drafted.accepted,
+    drafted.drafted,
+    drafted.drafts,
     rates.decode_per_s,
-    1 + samples.accepted / samples.drafts AS tokens_per_pass,
-    rates.decode_per_s / (1 + samples.accepted / samples.drafts) AS passes_per_s,
+    1 + drafted.accepted / drafted.drafts AS tokens_per_pass,
+    rates.decode_per_s / (1 + drafted.accepted / drafted.drafts) AS passes_per_s,
     rates.lines
-FROM told
-JOIN draft_samples AS samples USING (load_id, line_id)
-JOIN request_rates AS rates ON rates.load_id = told.load_id AND rates.request = told.request
-WHERE samples.covers = 'request' AND samples.drafts > 0
+FROM drafted
+JOIN request_rates AS rates ON rates.load_id = drafted.load_id AND rates.request = drafted.request
 ORDER BY rates.request

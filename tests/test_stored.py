@@ -53,6 +53,25 @@ def test_a_large_case_keeps_the_same_rows_though_they_are_sorted_apart(case: Pat
         assert [one.name for one in stored if rows(connection, one.name) != kept[one.name]] == []
 
 
+@pytest.mark.parametrize("many_lines", [1, 300_000])
+def test_a_question_that_takes_more_memory_than_it_may_is_answered_all_the_same(
+    case: Path, tmp_path: Path, many_lines: int
+) -> None:
+    again = tmp_path / "again.case"
+    again.write_bytes(case.read_bytes())
+    stored = [one for one in QUESTIONS if one.stored]
+    with duckdb.connect(again) as connection:
+        connection.execute("SET TimeZone = 'UTC'; BEGIN")
+        kept = {one.name: rows(connection, one.name) for one in stored}
+        for one in stored:
+            connection.execute(f'DELETE FROM "{one.name}"')
+        connection.execute("COMMIT; CHECKPOINT; SET memory_limit = '12MB'; BEGIN")
+        fill_stored(connection, QUESTIONS, many_lines=many_lines)
+        (limit,) = connection.execute("SELECT current_setting('memory_limit')").fetchone() or ("",)
+        assert "GiB" in limit  # it did not do
+        assert [one.name for one in stored if rows(connection, one.name) != kept[one.name]] == []
+
+
 def test_what_other_questions_left_is_not_used(case: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.case"
     other.write_bytes(case.read_bytes())

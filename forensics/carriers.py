@@ -17,6 +17,7 @@ a text cannot be told from the program's own by themselves; by where they stand 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -137,6 +138,10 @@ class Carriers:
             number for number, patterns in enumerate(by_literal) if any(_acts(pattern) for _, pattern, _ in patterns)
         }
         self._open: dict[tuple[Stream, str | None], _Text] = {}
+        self._closers: set[int | None] = set()
+        """Records of the block that close what had one line: they close no other text once more."""
+        self._before: _Here | None = None
+        """The block before: what is printed before a text opens says whether it has several lines."""
         self.openers: Collection[int] = ()
         """Records of the last block that carry others, or may carry some of the next block."""
 
@@ -158,10 +163,13 @@ class Carriers:
         """
         for text in self._open.values():
             text.members = []  # they were records of the block before
-        here = _Here(block, wanted, self._by_literal)
-        openers = self._openers(here, may_open)
-        self.openers = ()
         carried: dict[int, int] = {}
+        before = (
+            self._before.leave() if self._before is not None and self._before.block.source is block.source else None
+        )
+        self._before = here = _Here(block, wanted, self._by_literal, carried, before)
+        openers = self._openers(here, may_open)
+        self.openers, self._closers = (), set()
         if not openers and not self._open:
             return carried
         texts = self._run(here, openers, carried)
@@ -217,10 +225,12 @@ class Carriers:
                     texts.append(text)
             if pending and pending[0] == record and record not in carried:
                 text = openers[record]
-                if self._runs_on(here, record, text, carried):
+                if self._runs_on(here, record, text):
                     self._open[text.writer] = text
                 elif text.pattern.hints is None:
                     texts.append(text)
+                else:
+                    self._closers.add(here.closed_by(record, text))
             record += 1
         return sorted((one for one in texts if one.opened not in carried), key=lambda one: one.end)
 
@@ -240,38 +250,28 @@ class Carriers:
             return False, True
         return (True, True) if here.closes_bare(record, text) else (False, False)
 
-    def _runs_on(self, here: _Here, record: int, text: _Text, carried: Mapping[int, int]) -> bool:
+    def _runs_on(self, here: _Here, record: int, text: _Text) -> bool:
         """Whether a text that opens here has more lines; where none closes it, lines were cut out of the log."""
-        hinted = self._hinted(here, record, text, carried)
+        hinted = self._hinted(here, record, text)
         if hinted is None:
-            return here.closes(record, text)
-        if hinted and text.pattern.hints is None and not here.closes(record, text):
+            return here.closed_by(record, text) is not None
+        if hinted and text.pattern.hints is None and here.closed_by(record, text) is None:
             text.closed = True  # only lines without a prefix are the text's
             return text.prefix.present
         return hinted
 
-    def _hinted(self, here: _Here, record: int, text: _Text, carried: Mapping[int, int]) -> bool | None:
+    def _hinted(self, here: _Here, record: int, text: _Text) -> bool | None:
         """Whether an earlier line shows that the text has several lines; None if no line says so or the contrary.
 
         Only a line of the same writer counts, made as its lines are, and not one inside another text.
         """
-        pattern = text.pattern
-        if pattern.hints is None:
+        if text.pattern.hints is None:
             return True
-        plain: bool | None = None
-        for earlier in range(record - 1, max(0, record - CARRIER_RECORDS) - 1, -1):
-            if plain is not None and earlier < record - HINT_RECORDS:
-                break
-            if here.stream(earlier) != text.stream or earlier in carried:
-                continue
-            before = here.prefix(earlier, text.program)
-            if before is None or (before.tag, before.present) != (text.prefix.tag, text.prefix.present):
-                continue
-            if pattern.hints.search(before.message):
-                return True
-            if pattern.denies is not None and pattern.denies.search(before.message):
-                plain = False
-        return plain
+        hint, denial = here.hinted(record, text)
+        oldest = record - CARRIER_RECORDS
+        if hint is not None and hint >= oldest and (denial is None or denial < hint or hint >= record - HINT_RECORDS):
+            return True
+        return False if denial is not None and denial >= oldest else None
 
     # -- texts that had ended, as far as one could see -----------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class Carriers:
         self, here: _Here, texts: Sequence[_Text], unsure: Sequence[int], firm: set[int], carried: dict[int, int]
     ) -> None:
         """Where a line closes what no line opened, the nearest text that it would close had not ended before it."""
-        known = {one.closer for one in texts} | firm
+        known = {one.closer for one in texts} | firm | self._closers
         acting = set(unsure)
         kinds = list({one.kind: one for one in texts}.values())
         seen = 0
@@ -339,14 +339,15 @@ class Carriers:
                 if kind is None:
                     continue
                 # A line that would act may be part of the text itself, and then opens none.
-                open_ = [one for one in texts if one.kind == kind and one.end < record]
+                open_ = [one for one in texts if one.kind == kind and one.end < record <= one.end + AGAIN_RECORDS]
                 text = next((one for one in reversed(open_) if one.opened not in acting), open_[-1] if open_ else None)
                 if text is None:
                     continue
                 last = self._last(here, record, text)
                 until = here.least(last, text)
-                parts = [one for one in range(text.end + 1, last + 1) if here.may_be_of(one, text, until)]
-                if acting.intersection(parts):
+                between = unsure[bisect_right(unsure, text.end) : bisect_right(unsure, last)]
+                if any(here.may_be_of(one, text, until) for one in between):
+                    parts = [one for one in range(text.end + 1, last + 1) if here.may_be_of(one, text, until)]
                     carried.update((one, text.record) for one in parts if one not in carried)
 
     def _last(self, here: _Here, record: int, text: _Text) -> int:
@@ -362,12 +363,23 @@ class Carriers:
 class _Here:
     """The records of one block, as the lines that a program may have written; each is read once."""
 
-    def __init__(self, block: Block, wanted: Mapping[int, Iterable[int]], by_literal: Patterns) -> None:
+    def __init__(
+        self,
+        block: Block,
+        wanted: Mapping[int, Iterable[int]],
+        by_literal: Patterns,
+        carried: Mapping[int, int],
+        before: _Here | None,
+    ) -> None:
         self.block = block
         self.wanted = wanted
         self._by_literal = by_literal
+        self._carried = carried
+        self._before = before
         self._prefixes: dict[tuple[int, str], Prefix | None] = {}
         self._bare: dict[tuple[Stream, str | None, str], tuple[int, int | None]] = {}
+        self._closed: dict[tuple[Stream, str | None, str, str], tuple[int, int]] = {}
+        self._hints: dict[tuple[Stream, str | None, bool, str, str], tuple[list[int], list[int], int]] = {}
 
     def stream(self, record: int) -> Stream:
         return self.block.stream_table[int(self.block.streams[record])]
@@ -437,12 +449,52 @@ class _Here:
         prefix = self.prefix(record, text.program)
         return prefix is not None and again.search(prefix.message) is not None
 
-    def closes(self, record: int, text: _Text) -> bool:
-        """Whether any later record of its writer closes a text that opens at a record."""
-        return any(
-            self.by(later, text) is not None and self.closing(later, text) is not Closing.NOT
-            for later in range(record + 1, min(record + AGAIN_RECORDS, len(self.block)))
-        )
+    def closed_by(self, record: int, text: _Text) -> int | None:
+        """The next record of its writer that closes a text which opens at a record, if one is near."""
+        key = (text.stream, text.prefix.tag, text.program.name, text.close.pattern)
+        found, seen = self._closed.get(key, (-1, 0))
+        if found <= record:
+            # Records that were looked at for an earlier text of the writer close nothing but what is before them.
+            within = range(max(record + 1, seen), min(record + AGAIN_RECORDS, len(self.block)))
+            closing = (
+                later
+                for later in within
+                if self.by(later, text) is not None and self.closing(later, text) is not Closing.NOT
+            )
+            found = next(closing, -1)
+            self._closed[key] = found, max(seen, found + 1 if found >= 0 else within.stop)
+        return found if record < found < record + AGAIN_RECORDS else None
+
+    def hinted(self, record: int, text: _Text) -> tuple[int | None, int | None]:
+        """The last records before one, made as it is, that show that its text has several lines, and that it has one.
+
+        Openers are asked about in their order, so each record is looked at once for all texts of a writer. Records of
+        the block before have numbers below zero.
+        """
+        pattern = text.pattern
+        key = (text.stream, text.prefix.tag, text.prefix.present, text.program.name, pattern.name)
+        hints, denials, seen = self._hints.get(key, ([], [], 0))
+        for earlier in range(seen, record):
+            before = self.by(earlier, text)
+            if before is None or before.present != text.prefix.present:
+                continue
+            if pattern.hints is not None and pattern.hints.search(before.message):
+                hints.append(earlier)
+            elif pattern.denies is not None and pattern.denies.search(before.message):
+                denials.append(earlier)
+        self._hints[key] = hints, denials, max(seen, record)
+        hint = next((one for one in reversed(hints) if one not in self._carried), None)
+        denial = next((one for one in reversed(denials) if one not in self._carried), None)
+        if self._before is not None and (hint is None or denial is None):
+            length = len(self._before.block)
+            earlier_hint, earlier_denial = self._before.hinted(length, text)
+            hint = earlier_hint - length if hint is None and earlier_hint is not None else hint
+            denial = earlier_denial - length if denial is None and earlier_denial is not None else denial
+        return hint, denial
+
+    def leave(self) -> _Here:
+        """The same records, when the next block has come: without what was looked at, and with none before them."""
+        return _Here(self.block, {}, self._by_literal, self._carried, None)
 
     def closes_bare(self, record: int, text: _Text) -> bool:
         """Whether a later record closes a text and is nothing else."""

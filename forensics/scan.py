@@ -455,7 +455,7 @@ class Scanner:
         positions, literals = self.engine.hits(block.data)
         if not len(positions) and not self._carriers:
             return None
-        records = np.searchsorted(block.starts, positions, "right") - 1
+        records = _places(block.starts, positions)
         inside = (records >= 0) & (positions < block.ends[np.maximum(records, 0)])
         many = len(self._literals)
         pairs = np.unique(records[inside] * many + literals[inside])
@@ -645,6 +645,18 @@ def carries_size(text: str) -> bool:
     ):
         return True
     return any(text[: unit.start()].rstrip().rstrip(".,")[-1:].isdecimal() for unit in UNIT.finditer(text))
+
+
+def _places(starts: Integers, positions: Integers) -> Integers:
+    """The record that begins last at or before each position; -1 where none does.
+
+    A message that was put together from pieces, or waited for its next line over a seam, lies behind all others.
+    """
+    if (starts[1:] >= starts[:-1]).all():
+        return np.searchsorted(starts, positions, "right") - 1
+    order = np.argsort(starts, kind="stable")
+    places = np.searchsorted(starts[order], positions, "right") - 1
+    return np.where(places < 0, -1, order[places])
 
 
 def _may_read(pattern: Pattern, program: Program, stream: Stream) -> bool:

@@ -81,11 +81,12 @@ def crashes(ask: Ask) -> Answer:
         "ambiguous": unowned,
     }
     cited = [line for one in told for line in _cited(one)] + [row["line_id"] for row in orphans]
-    shown = ended[-SHOWN:]
+    # what failed in the same way is told once in full, by the first
+    shown = list({(one["model"], one["error_class"]): one for one in reversed(ended)}.values())[:SHOWN][::-1]
     return Answer(
         document,
         _verdict(told, ended, unowned),
-        about=tuple(f"{one['state']}: {one['claim']}" for one in findings),
+        about=tuple(_about(ended, findings)),
         sections=tuple(_sections(told, shown, grid, unowned)),
         cited=tuple(dict.fromkeys(cited)),
         next=_next(shown),
@@ -484,6 +485,24 @@ def _name(one: Mapping[str, Any]) -> str:
     return f"{file_title(one['label'] or one['model'] or 'unknown model')} (load {one['number']})"
 
 
+def _about(ended: Sequence[Row], findings: Sequence[Row]) -> list[str]:
+    """Claims for the screen: what is claimed of several loads is told once, with all of them."""
+    names = {_name(one): file_title(one["label"] or one["model"] or "unknown model") for one in ended}
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for one in findings:
+        name = next((name for name in names if one["claim"].startswith(f"{name} ")), "")
+        grouped.setdefault((f"{one['state']}: {names.get(name, '')}", one["claim"].removeprefix(name)), []).append(name)
+    return [f"{who}{_loads(ended, whose) if whose[0] else ''}{claim}" for (who, claim), whose in grouped.items()]
+
+
+def _loads(ended: Sequence[Row], names: Sequence[str]) -> str:
+    """` (load 1)`, or ` (loads 1, 2 and 4)`."""
+    numbers = list(dict.fromkeys(str(one["number"]) for one in ended if _name(one) in names))
+    if len(numbers) == 1:
+        return f" (load {numbers[0]})"
+    return f" (loads {', '.join(numbers[:-1])} and {numbers[-1]})"
+
+
 def _count(entries: Sequence[Mapping[str, Any]], word: str) -> str:
     total = sum(entry["count"] for entry in entries)
     return f"{total} {word}{'' if total == 1 else 's'}"
@@ -510,6 +529,9 @@ def _verdict(told: Sequence[Row], ended: Sequence[Row], orphans: Sequence[Row]) 
         classes.setdefault(one["error_class"], []).append(one)
     for error, group in classes.items():
         names = ", ".join(dict.fromkeys(_name(one) for one in group[:2]))
+        if len(group) == len(told):
+            more = ", …" if len(group) > 2 else ""
+            return f"{len(told)} failures, all of them “{error.replace('_', ' ')}” ({names}{more})."
         parts.append(f"{len(group)} of “{error.replace('_', ' ')}” ({names}{', …' if len(group) > 2 else ''})")
     survived = len(told) - len(ended)
     if survived:
@@ -635,8 +657,11 @@ def _details(one: Row) -> list[tuple[str, str]]:
         how = "in that minute; no link" if entry["how"] == "time" else f"by {entry['how']}"
         rows.append(("host", f"{words} ({how})"))
     for entry in one["followed"]:
+        message = entry["message"] or ""
+        if message == one["message"]:
+            continue  # the root in other lines: they are counted below
         times = f" ×{entry['count']}" if entry["count"] > 1 else ""
-        rows.append((entry["rank"], f"{(entry['message'] or '')[:100]}{times}"))
+        rows.append((entry["rank"], (message if len(message) <= 100 else message[:99] + "…") + times))
     # What only follows stands above; a root, an end or an answer is told with all that belongs to it.
     if {entry["role"] for entry in one["records"]} - {"follows"}:
         rows.append(("told in", _records(one["records"])))

@@ -7,7 +7,7 @@ from typing import Any
 
 from .units import MIB
 
-__all__ = ["findings_of", "not_linear"]
+__all__ = ["RISK", "findings_of", "not_linear"]
 
 GIB = 1024 * MIB
 
@@ -19,6 +19,8 @@ LINEAR = 0.02
 
 SAME_SIZE = 0.01
 """Pools up to this apart were sized for the same room."""
+
+RISK = "Standing risk"
 
 COMPILED = (
     "a cold compile cache costs about 5 % of a pool on the first start (reported for one engine, not for this box)"
@@ -102,7 +104,7 @@ def _risk(pool: Mapping[str, Any]) -> dict[str, Any] | None:
     if not words:
         return None
     return _finding(
-        f"Standing risk: {', and '.join(words)}, yet {_name(pool)}'s pool is sized as if the cards it has were as "
+        f"{RISK}: {', and '.join(words)}, yet {_name(pool)}'s pool is sized as if the cards it has were as "
         "clear as before. What ran on the absent card may fall back to these: it fails then, or takes the pool's room "
         "at the next start.",
         "not established",

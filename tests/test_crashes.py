@@ -168,6 +168,17 @@ def test_the_next_load_paid_for_the_crash(tmp_path: Path) -> None:
     assert (one["next_load"]["number"], round(one["next_load"]["gap_s"])) == (2, 20)
 
 
+def test_what_fails_in_the_same_way_each_time_is_told_once_with_all_its_loads(tmp_path: Path) -> None:
+    answer = ask(tmp_path, *(load(pid, 10 * pid, "m", failing=900, error=ILLEGAL) for pid in range(100, 104)))
+    assert answer.verdict.startswith("4 failures, all of them “an illegal memory access was encountered” (m (load 1), ")
+    assert [one.split(" failed ")[0] for one in answer.about if " failed " in one] == [
+        "not established: m (loads 1, 2, 3 and 4)"
+    ]
+    assert len(answer.document["findings"]) == 2 * 4  # in the document each load has its own
+    assert [section.title for section in answer.sections if section.title.startswith("m ")] == ["m (load 1)"]
+    assert answer.next.startswith("To establish it: the same requests with CUDA_LAUNCH_BLOCKING=1")
+
+
 def test_a_kill_from_outside_is_no_crash(tmp_path: Path) -> None:
     answer = ask(tmp_path, load(100, 0, "m", served=(30,)), exited(100, 5, "killed", "9/KILL"))
     (one,) = answer.document["failures"]
@@ -288,6 +299,8 @@ def test_a_refused_allocation_that_the_server_outlives_is_no_crash(tmp_path: Pat
         (25600, "138.00", {"cliff_1"}),
         (61000, "50.00", {"cliff_1", "cliff_2a"}),
         (21500, "50.00", {"cliff_2b"}),
+        (24000, "38.00", {"cliff_2b"}),
+        (26000, "38.00", {"cliff_1", "cliff_2b"}),
         (900, "50.00", set()),
     ],
 )

@@ -131,6 +131,7 @@ def test_a_pool_as_large_as_before_on_a_box_that_lost_a_card_is_a_standing_risk(
     answer = ask(opened(tmp_path, **three_cards(548909)))
     (risk,) = [one for one in answer.document["findings"] if one["claim"].startswith("Standing risk")]
     assert risk["state"] == "not established"
+    assert answer.next.startswith("Bring the card back, or start that server again")
     assert risk["claim"].startswith("Standing risk: card 2 was there when load 1 began and is not now (2 seen)")
     assert [pool["cards"]["lost"] for pool in answer.document["pools"]] == [0, 1]
 
@@ -385,6 +386,9 @@ def test_a_refusal_keeps_all_its_numbers(tmp_path: Path, length: int, needed: st
     assert (refused["requested_tokens"], refused["possible_tokens"]) == (length, fits)
     assert round(refused["needed_mib"] / 1024, 2) == float(needed)
     assert round(refused["available_mib"] / 1024, 2) == float(there)
+    assert answer.verdict == (
+        f"The start of load 1 was refused: {needed} GiB were needed for its cache, {float(there):.2f} were there."
+    )
     assert answer.next.startswith(f"A length of {fits:,} would fit")
 
 
@@ -471,7 +475,9 @@ def test_a_caches_size_follows_from_the_models_shape(tmp_path: Path, layers: int
     text = SHAPE.format(layers=layers, width=width, mib=mib, half=f"{float(mib) / 2:.2f}")
     connection = opened(tmp_path, server_log=journal(100, 0, text))
     assert rows(connection, "SELECT predicted_bytes / 1048576, agrees FROM kv_caches") == [(float(mib), True)]
-    assert [one["cells"] for one in ask(connection).document["caches"]] == [262144]
+    answer = ask(connection)
+    assert [one["cells"] for one in answer.document["caches"]] == [262144]
+    assert answer.verdict == f"The cache holds 262,144 cells in {mib} MiB."
 
 
 @pytest.mark.parametrize(

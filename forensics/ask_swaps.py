@@ -375,14 +375,13 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
             "" if one["loading_s"] is None else f"{one['loading_s']:.1f}",
             "" if one["stay_s"] is None else f"{one['stay_s']:.1f}",
             "" if one["weights_bytes"] is None else f"{one['weights_bytes'] / 2**30:.2f}",
-            ""
-            if one["requests"] is None
-            else ("~" if one["requests_scope"] == "inferred" else "") + str(one["requests"]),
+            _served(one),
         )
         for one in episode["details"]
     )
     columns = ("#>", "model", "begun", "loading s>", "until next s>", "GiB>", "served>")
-    return [about, Section("Loads", columns, rows)]
+    guessed = any(one["requests_scope"] == "inferred" for one in episode["details"])
+    return [about, Section("Loads", columns, rows, "~ by time: no line says which load served it" if guessed else "")]
 
 
 def _numbers(trigger: Mapping[str, Any], episode: Mapping[str, Any]) -> str:
@@ -439,7 +438,7 @@ def _spread(times: Mapping[str, Any], digits: int) -> str:
 def _loading(episode: dict[str, Any]) -> str:
     parts: list[str] = []
     if episode["loading_s"] is None:
-        parts.append("time not measured: no line says when a load got ready")
+        parts.append("time not measured: no line says when a load got ready; --load-time says how long one takes")
     else:
         share = "" if episode["loading_share"] is None else f", {episode['loading_share']:.0%} of the span"
         parts.append(
@@ -467,7 +466,11 @@ def _next(episode: dict[str, Any]) -> str:
 
 def _set_aside(apart: list[dict[str, Any]]) -> str:
     counts = Counter(APART[one["why"]] for one in apart)
-    return "Not in it: " + "; ".join(f"{count(number, 'load')} {what}" for what, number in counts.items()) + "."
+    told = (
+        f"{count(number, 'load')} {'were' + what[3:] if number > 1 and what.startswith('was ') else what}"
+        for what, number in counts.items()
+    )
+    return f"Not in it: {'; '.join(told)}."
 
 
 def _seconds(value: float) -> str:

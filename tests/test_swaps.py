@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from forensics.answer import Ask
 from forensics.ask_swaps import swaps
+from forensics.ask_traffic import traffic
 from forensics.cli import app
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -142,6 +144,50 @@ def test_whether_a_swap_and_a_measurement_fit_a_pause_is_answered(
 ) -> None:
     (episode,) = episodes(case(tmp_path, {"journal.txt": SIX_LINES + BUSY}, extra=known))
     assert (episode["requests"]["requests"], episode["fits"]["fits"], episode["fits"]["because"]) == (8, fits, because)
+
+
+HOUR = datetime(2026, 8, 1, 5, 0, tzinfo=UTC)
+
+
+def hour(idle: int) -> str:
+    """Two models in turn, every other minute, and 1 to 13 requests in each minute that is not one of the idle ones."""
+    rows: list[tuple[float, str]] = []
+    for turn in range(30):
+        at, blob = 120.0 * turn, ("a1a1", "b2b2")[turn % 2]
+        evicted = 'msg="llama-server model predicted to exceed available memory, evicting" predicted="21.9 GiB"'
+        evicted += (
+            ' predicted_num_ctx=262144 num_batch=512 available="6.1 GiB" gpu_free="6.1 GiB" system_free="118.2 GiB"'
+        )
+        rows += [(at, f"source=sched.go:655 {evicted} system_limited=false")] if turn else []
+        rows.append((at, f'source=server.go:241 msg="using llama-server for model" model=/m/blobs/sha256-{blob}'))
+        rows.append((at + 37.7, 'source=llama_server.go:1274 msg="llama-server started in 37.70 seconds"'))
+    for minute in range(60):
+        if minute % 2 and minute // 2 < idle:  # no idle minute beside another
+            continue
+        times = (13, 1, 2, 5, 1, 3)[minute % 6]
+        rows += [(60 * minute + 60 * (place + 0.75) / times, "") for place in range(times)]
+    return "".join(
+        f"{(at := HOUR + timedelta(seconds=seconds)):%Y-%m-%dT%H:%M:%S.%f}+0000 box ollama[9]: "
+        + (f"time={at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z level=INFO {row}" if row else "")
+        + ("" if row else f'[GIN] {at:%Y/%m/%d - %H:%M:%S} | 200 |  1.5s | 192.0.2.31 | POST     "/api/chat"')
+        + "\n"
+        for seconds, row in sorted(rows)
+    )
+
+
+@pytest.mark.parametrize("idle", [21, 24, 26, 28])
+def test_an_hour_with_many_idle_minutes_has_no_gap_for_a_swap_and_a_measurement(tmp_path: Path, idle: int) -> None:
+    ask = case(tmp_path, {"journal.txt": hour(idle)}, extra={"measure_s": 90.0})
+    (asked,) = traffic(ask).document["hours"]
+    assert asked["non_local"]["per_minute"] == {"min": 1, "max": 13}
+    assert asked["non_local"]["idle_minutes"] == idle
+    (episode,) = episodes(ask)
+    assert (episode["swaps"], episode["loads_timed"], round(episode["loading_s"])) == (29, 30, 1131)
+    assert round(episode["loading_share"], 2) == 0.32
+    fits = episode["fits"]
+    assert (fits["swap_s"], fits["fits"], fits["state"]) == (37.7, False, "contradicted")
+    assert 60 < fits["pause_s"] < 37.7 + 90
+    assert all(one["requests"] for one in episode["details"][:-1])
 
 
 def test_the_command_takes_the_time_of_a_load(tmp_path: Path) -> None:

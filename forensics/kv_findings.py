@@ -162,6 +162,7 @@ def _cause(pool: Mapping[str, Any]) -> dict[str, Any]:
     if differs:
         more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""
         words += f" With it changed: {', '.join(differs[:3])}{more}."
+    compiled = [one for one in pool["changed"] if one["name"] == "compile_cache"]
     unknown = [
         what
         for what, kinds in (
@@ -169,9 +170,8 @@ def _cause(pool: Mapping[str, Any]) -> dict[str, Any]:
             ("the version", {"version"}),
             ("flags", {"argument", "setting"}),
         )
-        if not any(one["what"] in kinds for one in pool["changed"])
+        if not any(one["what"] in kinds for one in pool["changed"] if one not in compiled)
     ]
-    compiled = [one for one in pool["changed"] if one["name"] == "compile_cache"]
     if not compiled and pool["compile_cache"] is None:
         words += f" Not excluded: the compile cache, which the log does not tell ({COMPILED})."
     if len(pool["changed"]) == 1:

@@ -179,7 +179,38 @@ def test_no_change_of_a_pool_is_told_with_one_cause(tmp_path: Path) -> None:
         one for one in ask(opened(tmp_path, vllm_log=log)).document["findings"] if "more than load 1" in one["claim"]
     ]
     assert [one["state"] for one in found] == ["not established"]
-    assert "Not excluded: the compile cache, which the log does not tell" in found[0]["claim"]
+    # more than before the card was ever shared, and it held nothing back then either: each other cause stays named
+    assert "18,828 tokens more than load 1" in found[0]["claim"]
+    assert (
+        "Not excluded: the compile cache, which the log does not tell (a cold compile cache costs about 5 %"
+        in (found[0]["claim"])
+    )
+    assert found[0]["claim"].endswith("No difference shows in what was free when they began, the version, flags.")
+
+
+@pytest.mark.parametrize(
+    ("later", "named", "unseen"),
+    [
+        ({"version": "0.26.0"}, "version 0.25.1 → 0.26.0", "what was free when they began, flags"),
+        (
+            {"arguments": "{'model': '/m/q', 'tensor_parallel_size': 2, 'gpu_memory_utilization': 0.95}"},
+            "gpu_memory_utilization 0.92 → 0.95",
+            "what was free when they began, the version",
+        ),
+        ({"extra": f"{FP8}\n{WARM}"}, "compile_cache ", "what was free when they began, the version, flags"),
+    ],
+    ids=["another version", "another flag", "a warm compile cache"],
+)
+def test_a_difference_that_shows_is_named_beside_the_causes_that_show_none(
+    tmp_path: Path, later: dict[str, str], named: str, unseen: str
+) -> None:
+    first = {"extra": f"{FP8}\n{COLD}"} if "extra" in later else {}
+    log = boot(100, 0, 530081, "2.02", **first) + boot(200, 1000, 548909, "2.09", budget="8.38", **later)
+    (found,) = [
+        one for one in ask(opened(tmp_path, vllm_log=log)).document["findings"] if "more than load 1" in one["claim"]
+    ]
+    assert (found["state"], f"With it changed: {named}" in found["claim"]) == ("not established", True)
+    assert found["claim"].endswith(f"the cause is not established. No difference shows in {unseen}.")
 
 
 def test_one_difference_may_explain_a_change_and_is_still_not_its_cause(tmp_path: Path) -> None:

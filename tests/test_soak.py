@@ -187,6 +187,11 @@ def test_growth_is_not_called_a_leak_and_each_other_cause_has_its_state(tmp_path
         ("the class of the bus", "not established"),
         ("another process on the card", "not measured"),
     ]
+    assert [one["cause"] for one in flat["alternatives"]][1:3] == [
+        "the prefix cache fills in the first session, by 500 to 1500 MiB",
+        "the class of the bus: 240 and 360 MiB have been seen on external cards that kept their rate",
+    ]
+    assert (flat["growth_mib"], flat["retention"]) == (240, 1.0)
     rising = run(tmp_path, log(*[good(47000 + 100 * session) for session in range(10)]))
     assert rising["alternatives"][0]["state"] == "supported"
 

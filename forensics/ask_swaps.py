@@ -69,6 +69,7 @@ def swaps(ask: Ask) -> Answer:
     if not found:
         verdict = f"No model took another's place again and again: {count(total, 'load')}, none of them in turns."
         return Answer(document, verdict, about=tuple(about))
+    about = [*(_verdict(one) for one in found[1:]), *about]
     sections = [section for one in found for section in _sections(one)]
     cited = tuple(dict.fromkeys(line for one in found for line in one["evidence"]))
     return Answer(

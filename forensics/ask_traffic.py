@@ -293,7 +293,7 @@ def _hour_section(hours: Sequence[dict[str, Any]], inside: Rows) -> Section:
         others = one["non_local"]
         rows.append((one["from_at"][11:16], drawn, _span(others["per_minute"]), str(others["idle_minutes"])))
     note = f"Each column is a minute, the highest of {most}. Idle: minutes without any from other machines."
-    return Section("Hours", ("from", "model requests", "a minute>", "idle>"), tuple(rows), note)
+    return Section("Hours", ("from", "model requests", "a min>", "idle>"), tuple(rows), note)
 
 
 def _block_section(blocks: Sequence[dict[str, Any]]) -> Section:

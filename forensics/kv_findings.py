@@ -22,9 +22,7 @@ SAME_SIZE = 0.01
 
 RISK = "Standing risk"
 
-COMPILED = (
-    "a cold compile cache costs about 5 % of a pool on the first start (reported for one engine, not for this box)"
-)
+COMPILED = "a cold one costs about 5 % of a pool on the first start, as reported for one engine and not for this box"
 
 
 def findings_of(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -176,8 +174,10 @@ def _cause(pool: Mapping[str, Any]) -> dict[str, Any]:
         words += f" Not excluded: the compile cache, which the log does not tell ({COMPILED})."
     if len(pool["changed"]) == 1:
         words += " One difference is enough to go with a change, not to explain it: the cause is not established."
-    else:
+    elif differs:
         words += " Which of them did it is not established."
+    else:
+        words += " What did it is not established."
     if unknown:
         words += f" No difference shows in {', '.join(unknown)}."
     lines = [line for one in pool["changed"] for line in one["evidence"]]

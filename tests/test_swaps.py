@@ -166,13 +166,13 @@ def hour(idle: int) -> str:
             continue
         times = (13, 1, 2, 5, 1, 3)[minute % 6]
         rows += [(60 * minute + 60 * (place + 0.75) / times, "") for place in range(times)]
-    return "".join(
-        f"{(at := HOUR + timedelta(seconds=seconds)):%Y-%m-%dT%H:%M:%S.%f}+0000 box ollama[9]: "
-        + (f"time={at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z level=INFO {row}" if row else "")
-        + ("" if row else f'[GIN] {at:%Y/%m/%d - %H:%M:%S} | 200 |  1.5s | 192.0.2.31 | POST     "/api/chat"')
-        + "\n"
-        for seconds, row in sorted(rows)
-    )
+    text = ""
+    for seconds, row in sorted(rows):
+        moment = HOUR + timedelta(seconds=seconds)
+        told = f"time={moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z level=INFO {row}"
+        asked = f'[GIN] {moment:%Y/%m/%d - %H:%M:%S} | 200 |  1.5s | 192.0.2.31 | POST     "/api/chat"'
+        text += f"{moment:%Y-%m-%dT%H:%M:%S.%f}+0000 box ollama[9]: {told if row else asked}\n"
+    return text
 
 
 @pytest.mark.parametrize("idle", [21, 24, 26, 28])
@@ -258,6 +258,20 @@ def test_a_server_that_dies_and_begins_again_is_a_crash_loop(tmp_path: Path) -> 
     text = "".join(life.format(number) for number in range(4))
     (episode,) = episodes(case(tmp_path, {"journal.txt": text}))
     assert (episode["kind"], episode["identities"], len(episode["loads"])) == ("crash_loop", ["a.gguf"], 4)
+
+
+def test_each_episode_has_its_sentence(tmp_path: Path) -> None:
+    life = """\
+2026-08-01T08:0{0}:00+0000 box {1}[{0}]: 0.00.728.543 I srv    load_model: loading model '/m/{1}.gguf'
+2026-08-01T08:0{0}:09+0000 box {1}[{0}]: 0.09.182.339 I srv  llama_server: model loaded
+2026-08-01T08:0{0}:20+0000 box {1}[{0}]: CUDA error: an illegal memory access was encountered
+"""
+    text = "".join(life.format(number, name) for name in ("a", "b") for number in range(4))
+    answer = swaps(case(tmp_path, {"journal.txt": text}))
+    assert [one.split(" began ")[0] for one in (answer.verdict, *answer.about)] == [
+        "A crash loop: a.gguf",
+        "A crash loop: b.gguf",
+    ]
 
 
 def test_dry_runs_and_a_draft_model_are_no_swaps(tmp_path: Path) -> None:

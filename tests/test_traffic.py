@@ -201,13 +201,19 @@ def test_the_screen_tells_machines_hours_and_the_block(tmp_path: Path) -> None:
         "192.0.2.14  non-local               1         1       0  05:00:00  05:00:00",
         "",
         "Hours",
-        "from   model requests  a minute  idle",
-        "05:00  ██                     1     1",
+        "from   model requests  a min  idle",
+        "05:00  ██                  1     1",
         "Each column is a minute, the highest of 1. Idle: minutes without any from other",
         "machines.",
         "",
         "Read  100 % of lines, 100 % of bytes; no size or device left unread",
     ]
+
+
+def test_the_minutes_of_an_hour_stand_in_one_row_of_a_screen(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"journal.txt": hour(FIVE, 0)})
+    (row,) = [line for line in screen(ask, traffic(ask)).splitlines() if line.startswith("05:00 ")]
+    assert (len(row), row.split()[2:]) == (80, ["1–13", "0"])
 
 
 def test_without_access_lines_nobody_can_be_named(tmp_path: Path) -> None:

@@ -439,7 +439,8 @@ def _spread(times: Mapping[str, Any], digits: int) -> str:
 def _loading(episode: dict[str, Any]) -> str:
     parts: list[str] = []
     if episode["loading_s"] is None:
-        parts.append("time not measured: no line says when a load got ready; --load-time says how long one takes")
+        hint = "; --load-time says how long one takes" if episode["kind"] == "ping_pong" else ""
+        parts.append(f"time not measured: no line says when a load got ready{hint}")
     else:
         share = "" if episode["loading_share"] is None else f", {episode['loading_share']:.0%} of the span"
         parts.append(

@@ -166,6 +166,12 @@ def test_what_others_know_of_an_error_is_a_candidate_with_what_would_tell(tmp_pa
     assert [finding["state"] for finding in one["findings"]] == ["not established", "supported"]
 
 
+@pytest.mark.parametrize(("tokens", "known"), [(1213, True), (900, False)], ids=["as in another's log", "too short"])
+def test_what_others_know_of_an_error_is_of_prompts_like_theirs(tmp_path: Path, tokens: int, known: bool) -> None:
+    (one,) = ask(tmp_path, load(100, 0, "m", failing=tokens, error=INTERNAL)).document["failures"]
+    assert ("data_dependent_library_failure" in {entry["class"] for entry in one["candidates"]}) is known
+
+
 def test_a_drivers_error_carries_the_caveat_that_it_surfaces_late(tmp_path: Path) -> None:
     answer = ask(tmp_path, load(100, 0, "m", failing=5464, error=ILLEGAL))
     assert "the call that is named is where the error surfaced, not where it was made" in claims(answer)

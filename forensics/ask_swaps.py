@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .amounts import count, gib
+from .amounts import clock, count, gib
 from .answer import Answer, Ask, Section
 from .explain import Rows, amount, iso
 
@@ -62,14 +62,14 @@ def swaps(ask: Ask) -> Answer:
     found = [one for one in found if any(ask.wants(load) for load in one["loads"])]
     apart = _apart(ask)
     document = {"schema": "forensics.swaps/1", "episodes": found, "apart": apart}
-    total = ask.rows("SELECT count(*) AS loads FROM load_starts")[0]["loads"]
+    total = sum(ask.wants(row["load_id"]) for row in ask.rows("SELECT load_id FROM load_starts"))
     if not total:
         return Answer(document, "No model load begins or shows in this evidence.", code=3)
     about = [_set_aside(apart)] if apart else []
     if not found:
         verdict = f"No model took another's place again and again: {count(total, 'load')}, none of them in turns."
         return Answer(document, verdict, about=tuple(about))
-    about = [*(_verdict(one) for one in found[1:]), *about]
+    about = [*(_verdict(one) for one in found[1:]), *_beyond(ask, episodes), *about]
     sections = [section for one in found for section in _sections(one)]
     cited = tuple(dict.fromkeys(line for one in found for line in one["evidence"]))
     return Answer(
@@ -79,6 +79,17 @@ def swaps(ask: Ask) -> Answer:
 
 def _inside(ask: Ask, row: dict[str, Any]) -> bool:
     return ask.window is None or ask.window.touches(row["begun_us"], row["until_us"])
+
+
+def _beyond(ask: Ask, episodes: Rows) -> list[str]:
+    """What to say of episodes that are longer than the span that was asked for."""
+    window = ask.window
+    return [
+        f"Told whole, from {clock(begun)} to {clock(until, begun)}: it reaches beyond the time that was asked for."
+        for row in episodes
+        if window is not None and not (window.holds(row["begun_us"]) and window.holds(row["until_us"]))
+        for begun, until in [(iso(row["begun_us"]) or "", iso(row["until_us"]) or "")]
+    ]
 
 
 def _unit(ask: Ask, row: dict[str, Any]) -> bool:

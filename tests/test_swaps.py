@@ -190,6 +190,15 @@ def test_an_hour_with_many_idle_minutes_has_no_gap_for_a_swap_and_a_measurement(
     assert all(one["requests"] for one in episode["details"][:-1])
 
 
+def test_an_episode_beyond_the_time_asked_for_says_that_it_is_told_whole(tmp_path: Path) -> None:
+    begun = round(datetime(2026, 8, 1, 8, 13, tzinfo=UTC).timestamp() * 1e6)
+    answer = swaps(case(tmp_path, {"journal.txt": SIX_LINES}, since_us=begun))
+    assert answer.about == (
+        "Told whole, from 2026-08-01 08:11:44 UTC to 08:15:04: it reaches beyond the time that was asked for.",
+    )
+    assert swaps(case(tmp_path, {}, since_us=begun - 120_000_000)).about == ()
+
+
 def test_the_command_takes_the_time_of_a_load(tmp_path: Path) -> None:
     (tmp_path / "journal.txt").write_text(SIX_LINES)
     done = CliRunner().invoke(app, ["swaps", str(tmp_path), "--load-time", "37.7"])

@@ -48,7 +48,9 @@ stamped AS (
 between_lines AS (
     SELECT stamped.*, timed.time_us AS after_us
     FROM stamped
-    ASOF LEFT JOIN (SELECT source_id, ordinal, time_us FROM line WHERE time_us IS NOT NULL) AS timed
+    ASOF LEFT JOIN (
+        SELECT source_id, ordinal, time_us FROM line SEMI JOIN stamped USING (source_id) WHERE time_us IS NOT NULL
+    ) AS timed
         ON timed.source_id = stamped.source_id AND timed.ordinal >= stamped.ordinal
 ),
 -- A stamp is cut to its second, and a line may be written a second late. Zones are whole quarters of an hour.

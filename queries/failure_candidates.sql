@@ -4,8 +4,8 @@
 --
 -- Candidates, never causes. A signature is an error class and, where given, words, a kind of the host's lines, the amount
 -- refused in MiB, the tokens of the request in flight, whether the load speculates, and whether it told of a patch that was
--- not applied. What the host logged counts only where it is linked by unit, process id or card. Classes named by a project say so: they are about its configurations, and
--- dated.
+-- not applied. What the host logged counts only where it is linked by unit, process id or card. Classes named by a project
+-- say so: they are about its configurations, and dated.
 --
 -- load_id    VARCHAR  The load.
 -- failure    BIGINT   Failure within the load.
@@ -38,8 +38,8 @@ WITH known (
     ('boot_free_memory', 'free_memory', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
         'others held the card when it started', 'who holds the card before the start', 'the line itself'),
     ('unsupported', 'configuration|assertion|exception|load_failed|aborted|no kernel image.*',
-        '(?i)not support|unsupported|no kernel image|cannot run the operation', NULL, NULL, NULL, NULL, NULL, NULL,
-        'the build cannot run this model, format or card', 'another build or another format of the same model',
+        '(?i)not support|unsupported|unknown (model architecture|quantization)|no kernel image|cannot run the operation',
+        NULL, NULL, NULL, NULL, NULL, NULL, 'the build cannot run this model, format or card', 'another build or another format of the same model',
         'the line itself'),
     ('patches_not_applied', 'configuration|assertion|exception|load_failed|aborted', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
         'a patch over the program was not applied: it was written for another build',

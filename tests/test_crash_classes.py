@@ -87,6 +87,29 @@ def test_a_patch_that_was_not_applied_is_a_candidate_of_its_own_loads_failure(tm
     assert [len(one["evidence"]) for one in found] == ([] if "] applied:" in told else [1])
 
 
+LOAD_FAILED = """
+srv    load_model: loading model '/srv/models/new.gguf'
+llama_model_load: error loading model: {}
+llama_model_load_from_file_impl: failed to load model
+srv    load_model: failed to load model, '/srv/models/new.gguf'
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("error loading model architecture: unknown model architecture: 'qwen35'", {"unsupported"}),
+        ("device CUDA0 does not support split buffers", {"unsupported"}),
+        ("missing tensor 'blk.64.attn_norm.weight'", set()),
+    ],
+    ids=["an architecture", "a mode", "a broken file"],
+)
+def test_what_a_build_does_not_know_is_told_from_a_file_that_is_broken(
+    tmp_path: Path, words: str, expected: set[str]
+) -> None:
+    assert classes(tmp_path, journal(100, 0, LOAD_FAILED.format(words))) == [expected]
+
+
 SPECULATES = "spec common_specu: adding speculative implementation 'draft-mtp'"
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from forensics.units import MIB
 
-__all__ = ["clock", "count", "decimals", "duration", "gib", "mib", "moment", "plain", "span"]
+__all__ = ["clock", "count", "decimals", "duration", "gib", "mib", "moment", "numbers", "plain", "span"]
 
 GIB = 1024 * MIB
 
@@ -66,6 +67,18 @@ def count(amount: int, noun: str) -> str:
     """`one card`, `two cards`, `12 cards`."""
     word = WORDS[amount] if 0 <= amount < len(WORDS) else str(amount)
     return f"{word} {noun}" if amount == 1 else f"{word} {noun}s"
+
+
+def numbers(found: Iterable[int]) -> str:
+    """`7`, `1 and 2`, `2–11 and 14`."""
+    runs: list[list[int]] = []
+    for one in sorted(set(found)):
+        if runs and runs[-1][-1] == one - 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    parts = [part for run in runs for part in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run))]
+    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 def moment(text: str) -> datetime | None:

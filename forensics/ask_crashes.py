@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .amounts import numbers
 from .answer import Answer, Ask, Section
 from .diff import facts
 from .document import file_title
@@ -25,6 +26,8 @@ DRIVER = "cuda_error"
 ASYNCHRONOUS = (
     "The driver reports errors late: the call that is named is where the error surfaced, not where it was made."
 )
+
+PAID = "what was measured with its first request paid for this failure."
 
 SELF_TOLD = frozenset({"kv_too_small", "free_memory", "no_blocks", "configuration"})
 """Classes whose own line says why, with its numbers."""
@@ -81,11 +84,12 @@ def crashes(ask: Ask) -> Answer:
         "ambiguous": unowned,
     }
     cited = [line for one in told for line in _cited(one)] + [row["line_id"] for row in orphans]
-    shown = ended[-SHOWN:]
+    # what failed in the same way is told once in full, by the first
+    shown = list({(one["model"], one["error_class"]): one for one in reversed(ended)}.values())[:SHOWN][::-1]
     return Answer(
         document,
         _verdict(told, ended, unowned),
-        about=tuple(f"{one['state']}: {one['claim']}" for one in findings),
+        about=tuple(_about(ended, findings)),
         sections=tuple(_sections(told, shown, grid, unowned)),
         cited=tuple(dict.fromkeys(cited)),
         next=_next(shown),
@@ -311,7 +315,7 @@ def _findings(one: Mapping[str, Any]) -> list[dict[str, Any]]:
         found.append(
             _finding(
                 f"Load {after['number']} followed {after['gap_s']:.1f} s later and took {after['loading_s']:.1f} s to "
-                "load: what was measured with its first request paid for this failure.",
+                f"load: {PAID}",
                 "supported",
                 after["evidence"],
             )
@@ -480,8 +484,35 @@ def _grid_findings(
 # -- the screen -------------------------------------------------------------------------------------------------------
 
 
+def _title(one: Mapping[str, Any]) -> str:
+    return file_title(one["label"] or one["model"] or "unknown model")
+
+
 def _name(one: Mapping[str, Any]) -> str:
-    return f"{file_title(one['label'] or one['model'] or 'unknown model')} (load {one['number']})"
+    return f"{_title(one)} (load {one['number']})"
+
+
+def _about(ended: Sequence[Row], findings: Sequence[Row]) -> list[str]:
+    """Claims for the screen: what is claimed of several loads is told once, with all of them."""
+    names = {_name(one): one for one in ended}
+    grouped: dict[tuple[str, str, str], list[int]] = {}
+    for one in findings:
+        own = names.get(next((name for name in names if one["claim"].startswith(f"{name} ")), ""))
+        title, claim = (_title(own), one["claim"].removeprefix(_name(own))) if own else ("", one["claim"])
+        grouped.setdefault((one["state"], title, claim), []).append(own["number"] if own else 0)
+    told = [
+        f"{state}: {title} (load{'s' * (len(set(of)) > 1)} {numbers(of)}){claim}" if title else f"{state}: {claim}"
+        for (state, title, claim), of in grouped.items()
+    ]
+    paid = [one["next_load"] for one in ended if any(claim["claim"].endswith(PAID) for claim in one["findings"])]
+    if len(paid) < 3:
+        return told
+    spent = (
+        f"supported: {len(paid)} loads that followed ({numbers(one['number'] for one in paid)}) took "
+        f"{sum(one['loading_s'] for one in paid):.1f} s to load: what was measured with the first request of each paid "
+        "for these failures."
+    )
+    return [*(one for one in told if not one.endswith(PAID)), spent]
 
 
 def _count(entries: Sequence[Mapping[str, Any]], word: str) -> str:
@@ -509,8 +540,12 @@ def _verdict(told: Sequence[Row], ended: Sequence[Row], orphans: Sequence[Row]) 
     for one in others:
         classes.setdefault(one["error_class"], []).append(one)
     for error, group in classes.items():
-        names = ", ".join(dict.fromkeys(_name(one) for one in group[:2]))
-        parts.append(f"{len(group)} of “{error.replace('_', ' ')}” ({names}{', …' if len(group) > 2 else ''})")
+        whose = {_title(one): [each["number"] for each in group if _title(each) == _title(one)] for one in group}
+        names = "; ".join(f"{title}, load{'s' * (len(of) > 1)} {numbers(of)}" for title, of in list(whose.items())[:3])
+        names += "; …" * (len(whose) > 3)
+        if len(group) == len(told):
+            return f"{len(told)} failures, all of them “{error.replace('_', ' ')}” ({names})."
+        parts.append(f"{len(group)} of “{error.replace('_', ' ')}” ({names})")
     survived = len(told) - len(ended)
     if survived:
         parts.append(f"{survived} survived")
@@ -635,8 +670,11 @@ def _details(one: Row) -> list[tuple[str, str]]:
         how = "in that minute; no link" if entry["how"] == "time" else f"by {entry['how']}"
         rows.append(("host", f"{words} ({how})"))
     for entry in one["followed"]:
+        message = entry["message"] or ""
+        if message == one["message"]:
+            continue  # the root in other lines: they are counted below
         times = f" ×{entry['count']}" if entry["count"] > 1 else ""
-        rows.append((entry["rank"], f"{(entry['message'] or '')[:100]}{times}"))
+        rows.append((entry["rank"], (message if len(message) <= 160 else message[:159] + "…") + times))
     # What only follows stands above; a root, an end or an answer is told with all that belongs to it.
     if {entry["role"] for entry in one["records"]} - {"follows"}:
         rows.append(("told in", _records(one["records"])))

@@ -11,7 +11,7 @@ from .budget import budget_findings, budget_replays
 from .diff import Facts, changes, facts
 from .errors import UsageError
 from .explain import amount, iso
-from .kv_findings import findings_of, not_linear
+from .kv_findings import RISK, findings_of, not_linear
 from .kv_screen import next_step, sections, verdict
 
 __all__ = ["kv"]
@@ -74,7 +74,7 @@ def kv(ask: Ask) -> Answer:
         about=tuple(f"{one['state']}: {one['claim']}" for one in findings),
         sections=tuple(sections(told, refused, described, unowned, replays)),
         cited=tuple(dict.fromkeys(cited)),
-        next=next_step(told, refused, unowned),
+        next=next_step(told, refused, unowned, any(one["claim"].startswith(RISK) for one in findings)),
         code=code,
     )
 

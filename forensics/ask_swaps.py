@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .amounts import count, gib
+from .amounts import clock, count, gib
 from .answer import Answer, Ask, Section
 from .explain import Rows, amount, iso
 
@@ -62,13 +62,14 @@ def swaps(ask: Ask) -> Answer:
     found = [one for one in found if any(ask.wants(load) for load in one["loads"])]
     apart = _apart(ask)
     document = {"schema": "forensics.swaps/1", "episodes": found, "apart": apart}
-    total = ask.rows("SELECT count(*) AS loads FROM load_starts")[0]["loads"]
+    total = sum(ask.wants(row["load_id"]) for row in ask.rows("SELECT load_id FROM load_starts"))
     if not total:
         return Answer(document, "No model load begins or shows in this evidence.", code=3)
     about = [_set_aside(apart)] if apart else []
     if not found:
         verdict = f"No model took another's place again and again: {count(total, 'load')}, none of them in turns."
         return Answer(document, verdict, about=tuple(about))
+    about = [*(_verdict(one) for one in found[1:]), *_beyond(ask, episodes), *about]
     sections = [section for one in found for section in _sections(one)]
     cited = tuple(dict.fromkeys(line for one in found for line in one["evidence"]))
     return Answer(
@@ -78,6 +79,17 @@ def swaps(ask: Ask) -> Answer:
 
 def _inside(ask: Ask, row: dict[str, Any]) -> bool:
     return ask.window is None or ask.window.touches(row["begun_us"], row["until_us"])
+
+
+def _beyond(ask: Ask, episodes: Rows) -> list[str]:
+    """What to say of episodes that are longer than the span that was asked for."""
+    window = ask.window
+    return [
+        f"Told whole, from {clock(begun)} to {clock(until, begun)}: it reaches beyond the time that was asked for."
+        for row in episodes
+        if window is not None and not (window.holds(row["begun_us"]) and window.holds(row["until_us"]))
+        for begun, until in [(iso(row["begun_us"]) or "", iso(row["until_us"]) or "")]
+    ]
 
 
 def _unit(ask: Ask, row: dict[str, Any]) -> bool:
@@ -375,14 +387,13 @@ def _sections(episode: dict[str, Any]) -> list[Section]:
             "" if one["loading_s"] is None else f"{one['loading_s']:.1f}",
             "" if one["stay_s"] is None else f"{one['stay_s']:.1f}",
             "" if one["weights_bytes"] is None else f"{one['weights_bytes'] / 2**30:.2f}",
-            ""
-            if one["requests"] is None
-            else ("~" if one["requests_scope"] == "inferred" else "") + str(one["requests"]),
+            _served(one),
         )
         for one in episode["details"]
     )
     columns = ("#>", "model", "begun", "loading s>", "until next s>", "GiB>", "served>")
-    return [about, Section("Loads", columns, rows)]
+    guessed = any(one["requests_scope"] == "inferred" for one in episode["details"])
+    return [about, Section("Loads", columns, rows, "~ by time: no line says which load served it" if guessed else "")]
 
 
 def _numbers(trigger: Mapping[str, Any], episode: Mapping[str, Any]) -> str:
@@ -439,7 +450,8 @@ def _spread(times: Mapping[str, Any], digits: int) -> str:
 def _loading(episode: dict[str, Any]) -> str:
     parts: list[str] = []
     if episode["loading_s"] is None:
-        parts.append("time not measured: no line says when a load got ready")
+        hint = "; --load-time says how long one takes" if episode["kind"] == "ping_pong" else ""
+        parts.append(f"time not measured: no line says when a load got ready{hint}")
     else:
         share = "" if episode["loading_share"] is None else f", {episode['loading_share']:.0%} of the span"
         parts.append(
@@ -467,7 +479,11 @@ def _next(episode: dict[str, Any]) -> str:
 
 def _set_aside(apart: list[dict[str, Any]]) -> str:
     counts = Counter(APART[one["why"]] for one in apart)
-    return "Not in it: " + "; ".join(f"{count(number, 'load')} {what}" for what, number in counts.items()) + "."
+    told = (
+        f"{count(number, 'load')} {'were' + what[3:] if number > 1 and what.startswith('was ') else what}"
+        for what, number in counts.items()
+    )
+    return f"Not in it: {'; '.join(told)}."
 
 
 def _seconds(value: float) -> str:

@@ -27,6 +27,7 @@ WORDS = {
     "small": "small",
     "passing": "given back at once",
     "released": "given back",
+    "woken": "taken again (woke)",
     "stranger": "of a process without a log",
     "unexplained": "nobody explains it",
 }
@@ -248,7 +249,7 @@ def _table(steps: Rows, names: dict[str, str], cards: Rows) -> Section:
             card_names.get(step["card_id"], ""),
             _cut(names.get(step["load_id"] or "", f"pid {step['pid']}"), 16),
             ("+" if step["change_bytes"] > 0 else "") + mib(step["change_bytes"], 0),
-            "" if step["state"] == "released" else mib(step["rest_bytes"], 0),
+            "" if step["state"] in {"released", "woken"} else mib(step["rest_bytes"], 0),
             _said(step),
         )
         for step in shown
@@ -273,6 +274,8 @@ def _said(step: dict[str, Any]) -> str:
     items = "; ".join(f"{part} {', '.join(kinds)}" for part, kinds in parts.items())
     if step["state"] == "named":
         return items
+    if step["state"] == "woken":
+        return WORDS["woken"]
     told = WORDS[step["state"]] + (f" ({step['why']})" if step["why"] else "")
     return f"{items}; the rest: {told}" if items else told
 
@@ -288,16 +291,32 @@ def _hole_table(holes: Rows, names: dict[str, str], cards: Rows) -> Section:
         "step": "the clock was set by {number} s",
         "unclear": "the clock went {number} s ahead: it was set, or the host slept",
     }
-    rows = tuple(
-        (
-            (iso(row["from_us"]) or "")[11:19],
-            (iso(row["to_us"]) or "")[11:19],
-            card_names.get(row["subject"]) or names.get(row["subject"]) or row["subject"],
-            words[row["kind"]].format(number=row["number"]),
-        )
-        for row in holes
-    )
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for pauses in _chained(holes):
+        first, last = pauses[0], pauses[-1]
+        told = words[first["kind"]].format(number=max((row["number"] or 0 for row in pauses), key=abs))
+        if len(pauses) > 1:
+            told = f"{len(pauses)} pauses in a row, the longest of {max(row['number'] for row in pauses)} s"
+        key = ((iso(first["from_us"]) or "")[11:19], (iso(last["to_us"]) or "")[11:19], told)
+        who = card_names.get(first["subject"]) or names.get(first["subject"]) or first["subject"]
+        found.setdefault(key, []).append(who)
+    rows = tuple((begun, until, ", ".join(who), told) for (begun, until, told), who in found.items())
     return Section("Holes in the evidence", ("from", "to", "what", ""), rows)
+
+
+def _chained(holes: Rows) -> list[Rows]:
+    """Pauses of the sampling of one card that follow each other, together; every other hole alone."""
+    chains: list[Rows] = []
+    open_: dict[str, Rows] = {}
+    for row in holes:
+        chain = open_.get(row["subject"]) if row["kind"] == "sampling" else None
+        if chain is not None and chain[-1]["to_us"] == row["from_us"]:
+            chain.append(row)
+            continue
+        chains.append([row])
+        if row["kind"] == "sampling":
+            open_[row["subject"]] = chains[-1]
+    return chains
 
 
 def _next(counted: Counter[str], holes: Rows, cards: Rows) -> str:

@@ -45,6 +45,7 @@ def traffic(ask: Ask) -> Answer:
         "model_requests": sum(row["model_requests"] for row in inside),
         "without_time": untimed,
         "time_inferred": sum(row["inferred"] for row in inside),
+        "time_local": sum(row["stamped"] for row in inside),
         "classes": _classes(inside, low, high),
         "addresses": addresses,
         "hours": hours,
@@ -230,7 +231,8 @@ def _verdict(document: dict[str, Any], blocks: Sequence[dict[str, Any]]) -> str:
     if others and others["requests"]:
         rate = others["per_minute"]
         parts.append(
-            f"{others['requests']} model requests from other machines, {_span(rate)} in a busy minute, "
+            f"{others['requests']} model request{'' if others['requests'] == 1 else 's'} from other machines, "
+            f"{_span(rate)} in a busy minute, "
             f"{others['idle_minutes']} of {others['minutes']} minutes idle"
         )
     if local and local["requests"]:
@@ -247,6 +249,11 @@ def _plural(number: int) -> str:
 
 def _about(document: dict[str, Any]) -> tuple[str, ...]:
     lines = []
+    if document["time_local"]:
+        lines.append(
+            f"{count(document['time_local'], 'access line').capitalize()} with a local time only: its zone is the one "
+            "that fits the lines around."
+        )
     if document["time_inferred"]:
         lines.append(
             f"{document['time_inferred']} access lines have no time of their own: they have that of the line before."
@@ -285,8 +292,8 @@ def _hour_section(hours: Sequence[dict[str, Any]], inside: Rows) -> Section:
         drawn = sparkline(share or None for share in shares).rstrip()
         others = one["non_local"]
         rows.append((one["from_at"][11:16], drawn, _span(others["per_minute"]), str(others["idle_minutes"])))
-    note = f"Each column is a minute, the highest {most} requests. Idle: minutes without any from other machines."
-    return Section("Hours", ("from", "model requests", "a minute>", "idle>"), tuple(rows), note)
+    note = f"Each column is a minute, the highest of {most}. Idle: minutes without any from other machines."
+    return Section("Hours", ("from", "model requests", "a min>", "idle>"), tuple(rows), note)
 
 
 def _block_section(blocks: Sequence[dict[str, Any]]) -> Section:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 
 import typer
 
-from .answer import Ask, Option, Question
+from .amounts import clock, count
+from .answer import Answer, Ask, Option, Question
 from .asked import OPTIONS, QUESTIONS
 from .cmd_options import (
     Around,
@@ -24,6 +26,7 @@ from .cmd_options import (
     Zone,
     open_evidence,
 )
+from .explain import iso
 from .opened import chosen_loads, known_unit, parse_time, parse_window
 from .printing import Format, Output, print_answer
 
@@ -66,7 +69,7 @@ def _register(app: typer.Typer, name: str, question: Question, summary: str, opt
             evidence=evidence,
             extra=extra,
         )
-        print_answer(ask, question(ask), output)
+        print_answer(ask, _inside(ask, question(ask)), output)
 
     # Typer reads the signature: the options of the one question stand in it in the place of **extra.
     shared = [one for one in signature(command, eval_str=True).parameters.values() if one.kind is not one.VAR_KEYWORD]
@@ -82,3 +85,20 @@ def _register(app: typer.Typer, name: str, question: Question, summary: str, opt
     command.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]  # what inspect.signature looks for
     command.__annotations__ = {one.name: one.annotation for one in (*shared, *own)}
     app.command(name, help=summary)(command)
+
+
+def _inside(ask: Ask, answer: Answer) -> Answer:
+    """The answer, but where the time that was asked for holds nothing: that is no word about the evidence."""
+    if ask.window is None or ask.loads or any(section.rows for section in answer.sections):
+        return answer
+    (lived,) = ask.rows(
+        "SELECT count(*) AS loads, min(begun_us) AS begun, max(coalesce(ended_us, begun_us)) AS ended FROM loads"
+    )
+    begun, ended = iso(lived["begun"]), iso(lived["ended"])
+    if begun is None or ended is None:
+        return answer
+    verdict = (
+        f"Nothing in the time that was asked for: this evidence has {count(lived['loads'], 'load')}, alive from "
+        f"{clock(begun)} to {clock(ended, begun)}."
+    )
+    return replace(answer, verdict=verdict, about=(), sections=(), next="", code=3)

@@ -72,6 +72,7 @@ def pick(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> str:
         if not ready:
             raise UsageError("no model load shows in this evidence")
         return str(ready[-1]["load_id"])
+    asked = wanted
     kind, _, place = wanted.rpartition(":")
     if kind in {"boot", "load"} and place.removeprefix("-").isdigit():
         at = int(place)
@@ -84,7 +85,7 @@ def pick(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> str:
     if len(found) == 1:
         return str(found[0]["load_id"])
     what = "no such load" if not found else "it means more than one load"
-    raise UsageError(f"{wanted}: {what}; the evidence shows: {known}")
+    raise UsageError(f"{asked}: {what}; the evidence shows: {known}")
 
 
 def facts(connection: duckdb.DuckDBPyConnection, load_ids: Sequence[str]) -> dict[str, Facts]:

@@ -372,6 +372,7 @@ class RequestServed(Event):
     path: Annotated[str | None, "Path."] = None
     status: Annotated[int | None, "HTTP status."] = None
     elapsed_s: Annotated[float | None, "Latency."] = None
+    stamp: Annotated[str | None, "Local time of its end, without a zone, where that is all that the line says."] = None
 
 
 @dataclass(frozen=True, kw_only=True)

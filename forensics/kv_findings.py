@@ -7,7 +7,7 @@ from typing import Any
 
 from .units import MIB
 
-__all__ = ["findings_of", "not_linear"]
+__all__ = ["RISK", "findings_of", "not_linear"]
 
 GIB = 1024 * MIB
 
@@ -20,9 +20,9 @@ LINEAR = 0.02
 SAME_SIZE = 0.01
 """Pools up to this apart were sized for the same room."""
 
-COMPILED = (
-    "a cold compile cache costs about 5 % of a pool on the first start (reported for one engine, not for this box)"
-)
+RISK = "Standing risk"
+
+COMPILED = "a cold one costs about 5 % of a pool on the first start, as reported for one engine and not for this box"
 
 
 def findings_of(pool: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def _risk(pool: Mapping[str, Any]) -> dict[str, Any] | None:
     if not words:
         return None
     return _finding(
-        f"Standing risk: {', and '.join(words)}, yet {_name(pool)}'s pool is sized as if the cards it has were as "
+        f"{RISK}: {', and '.join(words)}, yet {_name(pool)}'s pool is sized as if the cards it has were as "
         "clear as before. What ran on the absent card may fall back to these: it fails then, or takes the pool's room "
         "at the next start.",
         "not established",
@@ -160,6 +160,7 @@ def _cause(pool: Mapping[str, Any]) -> dict[str, Any]:
     if differs:
         more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""
         words += f" With it changed: {', '.join(differs[:3])}{more}."
+    compiled = [one for one in pool["changed"] if one["name"] == "compile_cache"]
     unknown = [
         what
         for what, kinds in (
@@ -167,15 +168,16 @@ def _cause(pool: Mapping[str, Any]) -> dict[str, Any]:
             ("the version", {"version"}),
             ("flags", {"argument", "setting"}),
         )
-        if not any(one["what"] in kinds for one in pool["changed"])
+        if not any(one["what"] in kinds for one in pool["changed"] if one not in compiled)
     ]
-    compiled = [one for one in pool["changed"] if one["name"] == "compile_cache"]
     if not compiled and pool["compile_cache"] is None:
         words += f" Not excluded: the compile cache, which the log does not tell ({COMPILED})."
     if len(pool["changed"]) == 1:
         words += " One difference is enough to go with a change, not to explain it: the cause is not established."
-    else:
+    elif differs:
         words += " Which of them did it is not established."
+    else:
+        words += " What did it is not established."
     if unknown:
         words += f" No difference shows in {', '.join(unknown)}."
     lines = [line for one in pool["changed"] for line in one["evidence"]]

@@ -41,13 +41,33 @@ def verdict(
         for pool in sized[1:]:
             chain += f" → {pool['tokens']:,}" if pool["earlier"] is None else f" → {pool['tokens']:,} ({_ratios(pool)})"
         parts.append(f"{len(sized)} pools: {chain} tokens")
-    if refusals:
-        parts.append(f"{len(refusals)} start{'s' if len(refusals) > 1 else ''} refused")
+    if len(refusals) == 1:
+        parts.append(f"The start of load {refusals[0]['number']} was refused{_lacked(refusals[0])}")
+    elif refusals:
+        parts.append(f"{len(refusals)} starts were refused")
     if not sized and caches:
-        parts.append(f"{len(caches)} cache{'s' if len(caches) > 1 else ''} described")
+        parts.append(_held(caches))
     if not parts and unowned:
         return f"Cannot tell: {len(unowned)} pool lines belong to no load that the log shows."
     return "; ".join(parts) + "." if parts else "No cache pool, cache or refusal shows in this evidence."
+
+
+def _lacked(one: Mapping[str, Any]) -> str:
+    if one["needed_bytes"] is None or one["available_bytes"] is None:
+        return ""
+    what = " for its cache" if one["possible_tokens"] else ""
+    return f": {one['needed_bytes'] / GIB:.2f} GiB were needed{what}, {one['available_bytes'] / GIB:.2f} were there"
+
+
+def _held(caches: Sequence[Mapping[str, Any]]) -> str:
+    sizes = [one["bytes"] / MIB for one in caches]
+    loads = len({one["load_id"] for one in caches})
+    if len(caches) == 1:
+        cells = "" if caches[0]["cells"] is None else f" {caches[0]['cells']:,} cells in"
+        return f"The cache holds{cells} {sizes[0]:.2f} MiB"
+    if loads == 1:
+        return f"{len(caches)} caches hold {sum(sizes):.2f} MiB"
+    return f"{len(caches)} caches of {loads} loads hold {min(sizes):.2f} to {max(sizes):.2f} MiB each"
 
 
 def _at_once(pool: Mapping[str, Any]) -> str:
@@ -221,7 +241,10 @@ def _short(value: str | None) -> str:
 
 
 def next_step(
-    pools: Sequence[Mapping[str, Any]], refusals: Sequence[Mapping[str, Any]], unowned: Sequence[Mapping[str, Any]]
+    pools: Sequence[Mapping[str, Any]],
+    refusals: Sequence[Mapping[str, Any]],
+    unowned: Sequence[Mapping[str, Any]],
+    risk: bool,
 ) -> str:
     """What to do next; empty if nothing follows."""
     for one in reversed(refusals):
@@ -232,6 +255,11 @@ def next_step(
             )
         if one["reason"] == "free_memory" and one["short_bytes"]:
             return f"Free {one['short_bytes'] / GIB:.2f} GiB on the card, or ask for a smaller share of it."
+    if risk:
+        return (
+            "Bring the card back, or start that server again beside what fell back on its cards: a pool sized anew is "
+            "smaller, and no risk."
+        )
     if any(pool["earlier"] for pool in pools):
         return "Start once more with nothing changed: what moves then is not what you changed."
     if unowned and not pools:

@@ -147,6 +147,8 @@ def run_query(opened: Opened, text: str, limits: Limits | None = None) -> Result
         ) from error
     except duckdb.OutOfMemoryException as error:
         raise QuestionError(f"the query needs more than {limits.memory_bytes >> 20} MiB and was stopped") from error
+    except duckdb.CatalogException as error:
+        raise QuestionError(f"{error}\n`forensics questions` lists what can be asked") from error
     except duckdb.Error as error:
         raise QuestionError(str(error)) from error
     finally:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -20,6 +21,9 @@ __all__ = ["print_result"]
 
 CELL = 200
 """Terminal cells of one value in a table; the other formats give it whole."""
+
+LEGIBLE = 8
+"""Terminal cells that a column needs at least, if it has so many: below that words fold into letters."""
 
 NUMBERS = (int, float, Decimal)
 
@@ -35,7 +39,7 @@ def print_result(result: Result, output: str, console: Console | None = None) ->
         typer.echo(_markdown(result), nl=False)
     else:
         console = console or Console(highlight=False)
-        console.print(_table(result))
+        console.print(_table(result) if _fits(result, console.width) else _records(result))
     for note in notes(result):
         typer.echo(note, err=output != "table")
 
@@ -43,6 +47,8 @@ def print_result(result: Result, output: str, console: Console | None = None) ->
 def notes(result: Result) -> list[str]:
     """What a reader must know about the rows: that there are more, and that they are of several loads."""
     found: list[str] = []
+    if not result.rows:
+        found.append("(no rows)")
     if result.more:
         found.append(f"(the first {len(result.rows)} rows; there are more: --rows)")
     if result.loads > 1:
@@ -66,12 +72,41 @@ def _table(result: Result) -> Table:
         )
     last: Any = None
     where = result.columns.index("load_id") if result.loads > 1 else None
-    for row in result.rows if where is None or result.ordered else _grouped(result.rows, where):
+    for row in _by_load(result):
         if where is not None and last is not None and row[where] != last:
             table.add_row()
         last = None if where is None else row[where]
         table.add_row(*(for_terminal(_short(value)) for value in row))
     return table
+
+
+def _fits(result: Result, width: int) -> bool:
+    """Whether each column of a table would be wide enough to be read."""
+    wanted = (
+        max(cell_len(_short(value)) for value in (name, *(row[place] for row in result.rows)))
+        for place, name in enumerate(result.columns)
+    )
+    return sum(min(LEGIBLE, cells) + 2 for cells in wanted) <= width + 2
+
+
+def _records(result: Result) -> Table:
+    """Each row as lines of its own: a column's name, and its value."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for number, row in enumerate(_by_load(result) or [("",) * len(result.columns)]):
+        if number:
+            table.add_row()
+        for name, value in zip(result.columns, row, strict=True):
+            table.add_row(for_terminal(name), for_terminal(_short(value)))
+    return table
+
+
+def _by_load(result: Result) -> Sequence[tuple[Any, ...]]:
+    """Rows in the order that the query asks for; if it asks for none, those of one load together."""
+    if result.loads <= 1 or result.ordered:
+        return result.rows
+    return _grouped(result.rows, result.columns.index("load_id"))
 
 
 def _grouped(rows: Sequence[tuple[Any, ...]], where: int) -> list[tuple[Any, ...]]:

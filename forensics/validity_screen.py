@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .amounts import count
+from .amounts import count, numbers
 from .answer import Answer, Section
 from .checks import check_notes, check_sections
 
@@ -175,15 +175,14 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
         notes.append(f"The loads differ in {differences[0]}, beside their models.")
     elif differences:
         notes.append(f"The loads differ in {', '.join(differences)}: none of these alone explains a difference.")
-    notes.extend(
-        f"Load {load['number']}: {load['concurrency']['because']}."
+    notes += _each(
+        (load["number"], f"{load['concurrency']['because']}.")
         for load in document["loads"]
         if load["concurrency"]["claim"] == "contradicted"
         or (len(load["rows"]) > 1 and load["concurrency"]["claim"] == "not measured")
     )
-    notes.extend(
-        f"Load {load['number']}: its prefill rate is none by the limits of {load['prefill']['rules']['source']}: "
-        f"{', '.join(load['prefill']['why'])}."
+    notes += _each(
+        (load["number"], _no_prefill(load["prefill"]))
         for load in document["loads"]
         if load["prefill"]["accepted"] is False
     )
@@ -230,6 +229,21 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
             task = "" if one["task"] is None else f" task {one['task']}"
             notes.append(f"Load {load['number']}{task} {one['what']}: {one['why']}.")
     return notes
+
+
+def _no_prefill(told: Mapping[str, Any]) -> str:
+    return f"its prefill rate is none by the limits of {told['rules']['source']}: {', '.join(told['why'])}."
+
+
+def _each(told: Iterable[tuple[int, str]]) -> list[str]:
+    """What is said of loads, once for all of which the same is."""
+    grouped: dict[str, list[int]] = {}
+    for number, words in told:
+        grouped.setdefault(words, []).append(number)
+    return [
+        f"Load {of[0]}: {words}" if len(of) == 1 else f"Loads {numbers(of)}, each: {words}"
+        for words, of in grouped.items()
+    ]
 
 
 def _warm(one: Mapping[str, Any]) -> str:

@@ -78,7 +78,10 @@ def failed(load: Document) -> bool:
 def verdict(document: Document, load: Document | None) -> str:
     """The verdict on a load, or on evidence that has none."""
     if load is None:
-        return f"Cannot attribute: no model load was found in this evidence.{_used_anyway(document)}"
+        found = "was found in this evidence"
+        if document.get("loads_in_window") == 0:
+            found = "lived in the time that was asked for"
+        return f"Cannot attribute: no model load {found}.{_used_anyway(document)}"
     name = model_name(load)
     if failed(load):
         what = label(mapping(load, "failure"), "what").rstrip(".") or "the evidence does not say why"

@@ -3,9 +3,9 @@
 -- A class that a failure may belong to, by its signature, with what would separate it from the others.
 --
 -- Candidates, never causes. A signature is an error class and, where given, words, a kind of the host's lines, the amount
--- refused in MiB, the tokens of the request in flight, and whether the load speculates. What the host logged counts only
--- where it is linked by unit, process id or card. Classes named by a project say so: they are about its configurations, and
--- dated.
+-- refused in MiB, the tokens of the request in flight, whether the load speculates, and whether it told of a patch that was
+-- not applied. What the host logged counts only where it is linked by unit, process id or card. Classes named by a project
+-- say so: they are about its configurations, and dated.
 --
 -- load_id    VARCHAR  The load.
 -- failure    BIGINT   Failure within the load.
@@ -13,7 +13,7 @@
 -- about      VARCHAR  What it would mean.
 -- separates  VARCHAR  What would tell it from others.
 -- source     VARCHAR  Who says so.
--- lines      VARCHAR  Evidence of the host, separated by blanks, if the class needs it.
+-- lines      VARCHAR  Evidence of the host, or of the patches, separated by blanks, if the class needs it.
 WITH known (
     class, error_class, message, host, tried_low, tried_high, tokens_low, tokens_high, speculates, about, separates, source
 ) AS (
@@ -38,9 +38,12 @@ WITH known (
     ('boot_free_memory', 'free_memory', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
         'others held the card when it started', 'who holds the card before the start', 'the line itself'),
     ('unsupported', 'configuration|assertion|exception|load_failed|aborted|no kernel image.*',
-        '(?i)not supported|unsupported|no kernel image|cannot run the operation', NULL, NULL, NULL, NULL, NULL, NULL,
-        'the build cannot run this model, format or card', 'another build or another format of the same model',
+        '(?i)not support|unsupported|unknown (model architecture|quantization)|no kernel image|cannot run the operation',
+        NULL, NULL, NULL, NULL, NULL, NULL, 'the build cannot run this model, format or card', 'another build or another format of the same model',
         'the line itself'),
+    ('patches_not_applied', 'configuration|assertion|exception|load_failed|aborted', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'a patch over the program was not applied: it was written for another build',
+        'the same start without the patches, or with the build that they are for', 'its own lines of the patches'),
     ('buffer_limit', 'buffer_limit', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
         'one buffer is larger than the driver allows for any, however much memory is free',
         'a smaller batch (-ub) or context; the limit is in vulkaninfo (maxBufferSize, maxMemoryAllocationSize)',
@@ -57,6 +60,11 @@ WITH known (
         'club-3090, 2026: its own configurations'),
     ('speculation_illegal_access', 'an illegal memory access.*', NULL, NULL, NULL, NULL, NULL, NULL, true,
         'a drafter wrote a token id that is none', 'the same requests with speculation off', 'club-3090 issue 758'),
+    ('reported_late', '(?i)an illegal memory access.*|misaligned address|unspecified launch failure|device-side assert.*',
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        'a call before the one that is named made it: the driver reports errors late',
+        'the same requests with CUDA_LAUNCH_BLOCKING=1: it then surfaces at the call that made it',
+        'the driver''s documentation'),
     ('data_dependent_library_failure', 'an internal operation failed', NULL, NULL, NULL, NULL, 1000, NULL, NULL,
         'a matrix library fails in the prefill of certain prompts only, each time',
         'the same prompt with -ub 256; another text of the same length', 'llama.cpp issues 28377 and 23407'),
@@ -68,6 +76,18 @@ tokens AS (
 ),
 speculating AS (
     SELECT DISTINCT load_id FROM speculation_configured WHERE believed AND load_id IS NOT NULL AND method IS NOT NULL
+),
+unpatched AS (
+    SELECT load_id, string_agg(line_id, ' ' ORDER BY ordinal) AS lines
+    FROM (
+        SELECT load_id, line_id, ordinal FROM failure_reported
+        WHERE believed AND failure = 'warning'
+            AND regexp_matches(message, '^FAILED: |^EXCEPTION in |_fix\] .*(NOT FOUND|NOT applied|FAILED)')
+        UNION ALL
+        SELECT load_id, line_id, ordinal FROM marker_seen WHERE believed AND detail LIKE 'DRIFT skipped: %'
+    ) AS told
+    WHERE load_id IS NOT NULL
+    GROUP BY load_id
 ),
 limits AS (
     SELECT DISTINCT failures.load_id, failures.failure
@@ -89,7 +109,7 @@ SELECT
     known.about,
     known.separates,
     known.source,
-    hosts.lines
+    CASE known.class WHEN 'patches_not_applied' THEN unpatched.lines ELSE hosts.lines END AS lines
 FROM failures
 LEFT JOIN limits ON limits.load_id = failures.load_id AND limits.failure = failures.failure
 -- the allocator calls what its driver allows for no buffer out of memory, before it says so
@@ -98,7 +118,9 @@ JOIN known ON regexp_full_match(
 )
 LEFT JOIN tokens ON tokens.load_id = failures.load_id AND tokens.failure = failures.failure
 LEFT JOIN hosts ON hosts.load_id = failures.load_id AND hosts.failure = failures.failure AND hosts.what = known.host
-WHERE (known.message IS NULL OR regexp_matches(coalesce(failures.message, ''), known.message))
+LEFT JOIN unpatched ON unpatched.load_id = failures.load_id
+WHERE (known.class <> 'patches_not_applied' OR unpatched.lines IS NOT NULL)
+    AND (known.message IS NULL OR regexp_matches(coalesce(failures.message, ''), known.message))
     AND (known.host IS NULL OR hosts.lines IS NOT NULL)
     AND (known.tried_low IS NULL OR failures.tried_bytes / 1048576 >= known.tried_low)
     AND (known.tried_high IS NULL OR failures.tried_bytes / 1048576 <= known.tried_high)

@@ -8,7 +8,8 @@
 -- before, to that one, since some programs tell what they took. What is left is the rest: signed, never shared out. A rest of less than 96 MiB is
 -- what a runtime takes beside, and rounding; while a process holds less than 700 MiB, a step may bring its runtime, up to
 -- as much. passing: given back
--- within five seconds, as a reservation is that is made again. stranger: of a process that no log is of.
+-- within five seconds, as a reservation is that is made again. woken: what a load that fell asleep in its process had given
+-- back, taken again when it woke. stranger: of a process that no log is of.
 --
 -- card_id       VARCHAR  Card.
 -- pid           BIGINT   Process id on the host.
@@ -23,7 +24,7 @@
 -- named_bytes   BIGINT   Items of the log in it.
 -- rest_bytes    BIGINT   Change less items.
 -- items         VARCHAR  Their parts and kinds.
--- state         VARCHAR  named, runtime, small, passing, released, stranger or unexplained.
+-- state         VARCHAR  named, runtime, small, passing, released, woken, stranger or unexplained.
 -- why           VARCHAR  For released: how the load ended.
 -- line_id       VARCHAR  Evidence: the row of telemetry.
 -- lines         VARCHAR  Lines of the items, separated by blanks.
@@ -171,13 +172,38 @@ released AS (
     WHERE steps.after_bytes < steps.before_bytes
     GROUP BY steps.card_id, steps.pid, steps.process_id, steps.step
 ),
+wakes AS (
+    SELECT load.process_id, turns.at_us
+    FROM (SELECT *, lag(phase) OVER (PARTITION BY load_id ORDER BY at_us) AS before FROM phase) AS turns
+    JOIN load USING (load_id)
+    WHERE turns.phase = 'serve' AND turns.before = 'asleep'
+),
+slept AS (
+    SELECT steps.card_id, steps.pid, steps.process_id, max(steps.before_bytes) AS awake_bytes
+    FROM steps
+    JOIN released
+        ON released.card_id = steps.card_id AND released.pid = steps.pid AND released.process_id = steps.process_id
+        AND released.step = steps.step
+    WHERE released.why = 'asleep'
+    GROUP BY steps.card_id, steps.pid, steps.process_id
+),
+woken AS (
+    SELECT DISTINCT steps.card_id, steps.pid, steps.process_id, steps.step
+    FROM steps
+    JOIN slept
+        ON slept.card_id = steps.card_id AND slept.pid = steps.pid AND slept.process_id = steps.process_id
+    JOIN wakes
+        ON wakes.process_id = steps.process_id
+        AND wakes.at_us >= coalesce(steps.from_us, steps.at_us) - 2000000 AND wakes.at_us <= steps.at_us + 2000000
+    WHERE steps.after_bytes > steps.before_bytes AND steps.after_bytes < slept.awake_bytes + 96 * 1048576
+),
 measured AS (
     SELECT
         steps.*,
         steps.after_bytes - steps.before_bytes AS change_bytes,
         coalesce(named.named_bytes, 0) AS named_bytes,
         steps.after_bytes - steps.before_bytes - coalesce(named.named_bytes, 0) AS rest_bytes,
-        named.items, named.lines, released.why
+        named.items, named.lines, released.why, woken.step IS NOT NULL AS woken
     FROM steps
     LEFT JOIN named
         ON named.card_id = steps.card_id AND named.pid = steps.pid AND named.process_id = steps.process_id
@@ -185,6 +211,9 @@ measured AS (
     LEFT JOIN released
         ON released.card_id = steps.card_id AND released.pid = steps.pid AND released.process_id = steps.process_id
         AND released.step = steps.step
+    LEFT JOIN woken
+        ON woken.card_id = steps.card_id AND woken.pid = steps.pid AND woken.process_id = steps.process_id
+        AND woken.step = steps.step
 ),
 -- A step up that is given back at once, and the step down that does it.
 passing AS (
@@ -203,6 +232,7 @@ SELECT
     CASE
         WHEN measured.process_id IS NULL THEN 'stranger'
         WHEN measured.why IS NOT NULL THEN 'released'
+        WHEN measured.woken THEN 'woken'
         WHEN before_bytes = 0 AND named_bytes = 0 AND rest_bytes BETWEEN 0 AND 700 * 1048576 THEN 'runtime'
         WHEN before_bytes < 700 * 1048576 AND named_bytes > 0 AND rest_bytes BETWEEN -96 * 1048576 AND 700 * 1048576
             THEN 'named'

@@ -14,6 +14,7 @@
 -- model_requests  BIGINT   Of those, that ask a model for something.
 -- refused         BIGINT   Of those, answered with status 400 or above.
 -- inferred        BIGINT   Of those, with the time of the line before, since they have none of their own.
+-- stamped         BIGINT   Of those, with a local time whose zone the lines around them tell.
 -- first_us        BIGINT   End of the first.
 -- last_us         BIGINT   End of the last.
 -- line_id         VARCHAR  The first line.
@@ -26,6 +27,7 @@ SELECT
     count(*) FILTER (WHERE inference) AS model_requests,
     count(*) FILTER (WHERE status >= 400) AS refused,
     count(*) FILTER (WHERE timed_by = 'line before') AS inferred,
+    count(*) FILTER (WHERE timed_by = 'local time') AS stamped,
     min(time_us) AS first_us,
     max(time_us) AS last_us,
     arg_min(line_id, ordinal) AS line_id

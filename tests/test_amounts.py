@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.amounts import clock, count, decimals, duration, mib, plain, span
+from forensics.amounts import clock, count, decimals, duration, mib, numbers, plain, span
 from forensics.units import MIB
 
 
@@ -113,3 +113,17 @@ def test_a_time_has_its_date_and_zone_where_an_earlier_one_had_others(text: str,
 def test_a_duration_has_the_units_that_its_length_asks_for(ended: str, text: str) -> None:
     assert duration("2026-11-30T10:00:00Z", ended) == text
     assert duration(ended, "") == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        ([7], "7"),
+        ([2, 1], "1 and 2"),
+        ([1, 2, 3], "1–3"),
+        ([14, *range(2, 12), 2], "2–11 and 14"),
+        ([1, 3, 5], "1, 3 and 5"),
+    ],
+)
+def test_numbers_in_a_row_are_told_by_their_ends(found: list[int], text: str) -> None:
+    assert numbers(found) == text

@@ -40,6 +40,12 @@ def told(before: str, after: str, **stated: str) -> tuple[bool | None, str]:
         ("5", "200", "ratio", "40.0x"),
         ("6", "54", "difference", "48"),
         ("6", "30", "ratio", "5x"),
+        ("6", "54", "ratio", "9x"),
+        # its intervals of 38, 83, 22, 30 and 27 s make cycles of 121, 105, 52 and 57
+        ("4", "335", "ratio", "83.75x"),
+        # a draft context's cache, 4 heads × 512 × 2 B × 262,144, beside 1226.06 of compute
+        ("0 B", "1,073,741,824 B", "difference", "1024 MiB"),
+        ("1226.06 MiB", "2250.06 MiB", "difference", "1024.00 MiB"),
         ("7", "4", "ratio", "0.57143x"),
         ("3", "7", "ratio", "2.33x"),
         # the first account: what CUDA gives of a card, and tokens of 16,384 B on each of two

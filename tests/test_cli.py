@@ -267,6 +267,19 @@ def test_a_folder_without_files_is_2_and_named(run: Run, tmp_path: Path) -> None
     )
 
 
+@pytest.mark.parametrize("name", [*QUESTIONS, "explain-vram"])
+def test_a_time_in_which_nothing_lived_is_3_and_says_when_something_did(run: Run, name: str) -> None:
+    folder = "relayed-runners/server.log.gz" if name == "traffic" else "llama-oom"
+    code, out, _ = run(name, FIXTURES / folder, "--around", "2026-11-29T09:00", "--quiet")
+    told = " ".join(out.split())
+    assert code == 3
+    if name == "explain-vram":
+        assert told.startswith("Cannot attribute: no model load lived in the time that was asked for.")
+    else:
+        assert told.startswith("Nothing in the time that was asked for: this evidence has ")
+        assert "alive from 2026-11-30 11:" in told
+
+
 def test_a_folder_of_files_that_are_no_logs_is_3_and_says_what_to_give(run: Run, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("buy milk\n")
     code, out, _ = run("explain-vram", tmp_path)

@@ -57,6 +57,59 @@ def test_a_refused_start_is_of_the_class_that_its_line_names(tmp_path: Path, ref
     assert classes(tmp_path, journal(100, 0, *START, ERROR + refusal, unit="vllm.service")) == [expected]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ValueError: The quantization method awq is not supported for the current GPU. Minimum capability: 75.",
+        "  Value error, Model architectures ['Qwen3_5ForCausalLM'] are not supported for now. [type=value_error, x]",
+    ],
+    ids=["a quantization", "an architecture"],
+)
+def test_what_a_build_cannot_run_is_of_one_class_whatever_it_is(tmp_path: Path, words: str) -> None:
+    assert classes(tmp_path, journal(100, 0, *START, ERROR + words, unit="vllm.service")) == [{"unsupported"}]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "[ERROR:genesis.apply_all] [Genesis] FAILED: P56 spec-decode guard — anchor not found",
+        "[tolist_cudagraph_fix] Site B (_prefill_attention) anchor NOT FOUND -- patch NOT applied.",
+        "[INFO:genesis.apply_all] [Genesis] DRIFT skipped: P56 spec-decode guard",
+        "[INFO:genesis.apply_all] [Genesis] applied: P67 TurboQuant multi-query kernel — hook installed",
+    ],
+    ids=["failed", "not found", "drift", "applied"],
+)
+def test_a_patch_that_was_not_applied_is_a_candidate_of_its_own_loads_failure(tmp_path: Path, told: str) -> None:
+    error = "AssertionError: Workspace is locked but allocation from 'turboquant_attn.py:259' requires 1024.00 MB."
+    log = journal(100, 0, START[0], told, *START[1:], ERROR + error, unit="vllm.service")
+    (failure,) = crashes(Ask(opened(tmp_path, server_log=log))).document["failures"]
+    found = [one for one in failure["candidates"] if one["class"] == "patches_not_applied"]
+    assert [len(one["evidence"]) for one in found] == ([] if "] applied:" in told else [1])
+
+
+LOAD_FAILED = """
+srv    load_model: loading model '/srv/models/new.gguf'
+llama_model_load: error loading model: {}
+llama_model_load_from_file_impl: failed to load model
+srv    load_model: failed to load model, '/srv/models/new.gguf'
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("error loading model architecture: unknown model architecture: 'qwen35'", {"unsupported"}),
+        ("device CUDA0 does not support split buffers", {"unsupported"}),
+        ("missing tensor 'blk.64.attn_norm.weight'", set()),
+    ],
+    ids=["an architecture", "a mode", "a broken file"],
+)
+def test_what_a_build_does_not_know_is_told_from_a_file_that_is_broken(
+    tmp_path: Path, words: str, expected: set[str]
+) -> None:
+    assert classes(tmp_path, journal(100, 0, LOAD_FAILED.format(words))) == [expected]
+
+
 SPECULATES = "spec common_specu: adding speculative implementation 'draft-mtp'"
 
 

@@ -106,6 +106,15 @@ def test_the_grid_shows_models_sizes_and_two_classes_of_error(tmp_path: Path) ->
         ("d-IQ2_M.gguf", 4096): (5, 0, []),
     }
     assert "2 classes of error, not one" in claims(answer)
+    assert answer.verdict == (
+        "15 failures: 10 of “an internal operation failed” (a-Q4_K_M, loads 1–5; b-Q4_K_M, loads 6–10); 5 of “an "
+        "illegal memory access was encountered” (c-Q4_K_M, loads 11–15)."
+    )
+    # one sentence for each model, one for the driver, and one for what 15 loads paid
+    assert (len(answer.about), len(answer.document["findings"])) == (7, 47)
+    assert "supported: 15 loads that followed (2–16) took 0.0 s to load: what was measured with the first" in claims(
+        answer
+    )
 
 
 def test_what_a_build_that_works_has_too_is_rejected_as_a_cause(tmp_path: Path) -> None:
@@ -157,6 +166,12 @@ def test_what_others_know_of_an_error_is_a_candidate_with_what_would_tell(tmp_pa
     assert [finding["state"] for finding in one["findings"]] == ["not established", "supported"]
 
 
+@pytest.mark.parametrize(("tokens", "known"), [(1213, True), (900, False)], ids=["as in another's log", "too short"])
+def test_what_others_know_of_an_error_is_of_prompts_like_theirs(tmp_path: Path, tokens: int, known: bool) -> None:
+    (one,) = ask(tmp_path, load(100, 0, "m", failing=tokens, error=INTERNAL)).document["failures"]
+    assert ("data_dependent_library_failure" in {entry["class"] for entry in one["candidates"]}) is known
+
+
 def test_a_drivers_error_carries_the_caveat_that_it_surfaces_late(tmp_path: Path) -> None:
     answer = ask(tmp_path, load(100, 0, "m", failing=5464, error=ILLEGAL))
     assert "the call that is named is where the error surfaced, not where it was made" in claims(answer)
@@ -166,6 +181,15 @@ def test_the_next_load_paid_for_the_crash(tmp_path: Path) -> None:
     parts = (load(100, 0, "m", failing=5464, error=INTERNAL), exited(100, 1, "dumped", "6/ABRT"), load(200, 21, "m"))
     (one,) = ask(tmp_path, *parts).document["failures"]
     assert (one["next_load"]["number"], round(one["next_load"]["gap_s"])) == (2, 20)
+
+
+def test_what_fails_in_the_same_way_each_time_is_told_once_with_all_its_loads(tmp_path: Path) -> None:
+    answer = ask(tmp_path, *(load(pid, 10 * pid, "m", failing=900, error=ILLEGAL) for pid in range(100, 104)))
+    assert answer.verdict == "4 failures, all of them “an illegal memory access was encountered” (m, loads 1–4)."
+    assert [one.split(" failed ")[0] for one in answer.about if " failed " in one] == ["not established: m (loads 1–4)"]
+    assert len(answer.document["findings"]) == 2 * 4  # in the document each load has its own
+    assert [section.title for section in answer.sections if section.title.startswith("m ")] == ["m (load 1)"]
+    assert answer.next.startswith("To establish it: the same requests with CUDA_LAUNCH_BLOCKING=1")
 
 
 def test_a_kill_from_outside_is_no_crash(tmp_path: Path) -> None:
@@ -288,6 +312,8 @@ def test_a_refused_allocation_that_the_server_outlives_is_no_crash(tmp_path: Pat
         (25600, "138.00", {"cliff_1"}),
         (61000, "50.00", {"cliff_1", "cliff_2a"}),
         (21500, "50.00", {"cliff_2b"}),
+        (24000, "38.00", {"cliff_2b"}),
+        (26000, "38.00", {"cliff_1", "cliff_2b"}),
         (900, "50.00", set()),
     ],
 )

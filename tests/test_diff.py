@@ -120,5 +120,5 @@ def test_a_load_is_picked_by_number_or_from_the_end(tmp_path: Path, wanted: str 
 
 @pytest.mark.parametrize("wanted", ["9", "/srv/models/m.gguf", "boot:-5"])
 def test_a_name_that_means_no_load_or_several_is_refused(tmp_path: Path, wanted: str) -> None:
-    with pytest.raises(UsageError, match=r"the evidence shows: 1 .*, 2 "):
+    with pytest.raises(UsageError, match=rf"^{wanted}: .*; the evidence shows: 1 .*, 2 "):
         pick(case(tmp_path), wanted)

@@ -131,6 +131,7 @@ def test_a_pool_as_large_as_before_on_a_box_that_lost_a_card_is_a_standing_risk(
     answer = ask(opened(tmp_path, **three_cards(548909)))
     (risk,) = [one for one in answer.document["findings"] if one["claim"].startswith("Standing risk")]
     assert risk["state"] == "not established"
+    assert answer.next.startswith("Bring the card back, or start that server again")
     assert risk["claim"].startswith("Standing risk: card 2 was there when load 1 began and is not now (2 seen)")
     assert [pool["cards"]["lost"] for pool in answer.document["pools"]] == [0, 1]
 
@@ -178,7 +179,38 @@ def test_no_change_of_a_pool_is_told_with_one_cause(tmp_path: Path) -> None:
         one for one in ask(opened(tmp_path, vllm_log=log)).document["findings"] if "more than load 1" in one["claim"]
     ]
     assert [one["state"] for one in found] == ["not established"]
-    assert "Not excluded: the compile cache, which the log does not tell" in found[0]["claim"]
+    # more than before the card was ever shared, and it held nothing back then either: each other cause stays named
+    assert "18,828 tokens more than load 1" in found[0]["claim"]
+    claim = found[0]["claim"]
+    assert "Not excluded: the compile cache, which the log does not tell (a cold one costs about 5 % of a pool" in claim
+    assert claim.endswith(
+        "What did it is not established. No difference shows in what was free when they began, the version, flags."
+    )
+
+
+@pytest.mark.parametrize(
+    ("later", "named", "unseen"),
+    [
+        ({"version": "0.26.0"}, "version 0.25.1 → 0.26.0", "what was free when they began, flags"),
+        (
+            {"arguments": "{'model': '/m/q', 'tensor_parallel_size': 2, 'gpu_memory_utilization': 0.95}"},
+            "gpu_memory_utilization 0.92 → 0.95",
+            "what was free when they began, the version",
+        ),
+        ({"extra": f"{FP8}\n{WARM}"}, "compile_cache ", "what was free when they began, the version, flags"),
+    ],
+    ids=["another version", "another flag", "a warm compile cache"],
+)
+def test_a_difference_that_shows_is_named_beside_the_causes_that_show_none(
+    tmp_path: Path, later: dict[str, Any], named: str, unseen: str
+) -> None:
+    first: dict[str, Any] = {"extra": f"{FP8}\n{COLD}"} if "extra" in later else {}
+    log = boot(100, 0, 530081, "2.02", **first) + boot(200, 1000, 548909, "2.09", budget="8.38", **later)
+    (found,) = [
+        one for one in ask(opened(tmp_path, vllm_log=log)).document["findings"] if "more than load 1" in one["claim"]
+    ]
+    assert (found["state"], f"With it changed: {named}" in found["claim"]) == ("not established", True)
+    assert found["claim"].endswith(f"the cause is not established. No difference shows in {unseen}.")
 
 
 def test_one_difference_may_explain_a_change_and_is_still_not_its_cause(tmp_path: Path) -> None:
@@ -385,6 +417,9 @@ def test_a_refusal_keeps_all_its_numbers(tmp_path: Path, length: int, needed: st
     assert (refused["requested_tokens"], refused["possible_tokens"]) == (length, fits)
     assert round(refused["needed_mib"] / 1024, 2) == float(needed)
     assert round(refused["available_mib"] / 1024, 2) == float(there)
+    assert answer.verdict == (
+        f"The start of load 1 was refused: {needed} GiB were needed for its cache, {float(there):.2f} were there."
+    )
     assert answer.next.startswith(f"A length of {fits:,} would fit")
 
 
@@ -471,7 +506,9 @@ def test_a_caches_size_follows_from_the_models_shape(tmp_path: Path, layers: int
     text = SHAPE.format(layers=layers, width=width, mib=mib, half=f"{float(mib) / 2:.2f}")
     connection = opened(tmp_path, server_log=journal(100, 0, text))
     assert rows(connection, "SELECT predicted_bytes / 1048576, agrees FROM kv_caches") == [(float(mib), True)]
-    assert [one["cells"] for one in ask(connection).document["caches"]] == [262144]
+    answer = ask(connection)
+    assert [one["cells"] for one in answer.document["caches"]] == [262144]
+    assert answer.verdict == f"The cache holds 262,144 cells in {mib} MiB."
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,27 @@ def test_a_result_over_several_loads_says_how_many(case: Path) -> None:
     assert "in this result" not in one
 
 
+def test_rows_of_more_columns_than_a_screen_holds_are_told_column_by_column(case: Path) -> None:
+    wide = "SELECT load_id, number, engine, unit, model, begun_us, end_reason, loading_s, layers, lines FROM loads"
+    told = CliRunner(env={"COLUMNS": "60"}).invoke(app, ["query", wide, "--case", str(case)]).stdout.splitlines()
+    assert [line.split()[0] for line in told if line.strip()] == [
+        *["load_id", "number", "engine", "unit", "model", "begun_us", "end_reason", "loading_s", "layers", "lines"] * 2,
+        "(2",
+    ]
+    assert max(len(line) for line in told) <= 60
+    table = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["query", wide, "--case", str(case)]).stdout.splitlines()
+    assert table[0].split()[:3] == ["load_id", "number", "engine"]
+
+
+def test_no_row_is_told_and_a_name_that_is_none_points_to_those_that_are(
+    opened: Opened, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_result(run_query(opened, "SELECT number FROM loads WHERE number = 9"), "table")
+    assert capsys.readouterr().out == "number\n(no rows)\n"
+    with pytest.raises(QuestionError, match="`forensics questions` lists what can be asked"):
+        run_query(opened, "swaps_and_more")
+
+
 @pytest.mark.parametrize(
     ("output", "shown"),
     [

@@ -222,6 +222,8 @@ def test_a_report_that_holds_the_compute_buffers_shows_that_they_are_not_always_
     assert (replay["matches"], replay["mib"], replay["overwritten"]) == (True, 23382.0, [])
     assert [one["mib"] for one in replay["entered"] if one["kind"] == "compute"] == [4881.0, 4881.0]
     assert round(gap["mib"] / 1024, 2) == 1.76
+    # 0.60 to 1.46 is what nine models are said to lack: this basis is 0.30 beyond it
+    assert round(gap["mib"] / 1024 - 1.46, 2) == 0.30
 
 
 def test_items_that_are_more_than_the_gap_are_not_all_left_out(tmp_path: Path) -> None:

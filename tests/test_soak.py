@@ -76,6 +76,43 @@ def test_a_rate_kept_at_ninety_per_cent_fails_by_the_help_text_only(tmp_path: Pa
     assert verdicts(found) == {"code": "PASS", "help text": "FAIL", "published rows": "PASS"}
 
 
+def measured(found: dict[str, Any], measure: str) -> tuple[Any, str]:
+    """What the code's rule says of one measure."""
+    (code,) = [one for one in found["verdicts"] if one["rules"] == "code"]
+    (row,) = [one for one in code["measures"] if one["measure"] == measure]
+    return row["value"], row["result"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "code"), [(100.0, "PASS"), (80.0, "PASS"), (79.0, "FAIL")], ids=["100 %", "80 %", "79 %"]
+)
+def test_a_rate_kept_fails_by_the_code_only_below_eighty_per_cent(tmp_path: Path, kept: float, code: str) -> None:
+    found = run(tmp_path, log(*[good(47000, 100.0)] * 5, *[good(47000, kept)] * 5))
+    assert (round(found["retention"], 2), verdicts(found)["code"]) == (kept / 100, code)
+    assert verdicts(found)["help text"] == ("PASS" if kept == 100 else "FAIL")
+
+
+@pytest.mark.parametrize(("wall_ms", "slow"), [(30000, 0), (30001, 1)], ids=["30 s", "longer"])
+def test_turns_of_more_than_thirty_seconds_are_slow(tmp_path: Path, wall_ms: int, slow: int) -> None:
+    rows = [f"{wall_ms},47000,830,81.2,350,200,", *[good(47000)] * 4]
+    found = run(tmp_path, log(rows, *[good(47000)] * 4))
+    assert (found["slow_turns"], verdicts(found)["code"]) == (slow, "WARN" if slow else "PASS")
+    assert measured(found, "slow_turns") == (slow, "warn" if slow else "pass")
+
+
+@pytest.mark.parametrize(
+    ("swing", "result"), [(500, "pass"), (501, "warn")], ids=["500 MiB to and fro", "more than that"]
+)
+def test_use_that_swings_between_sessions_is_told(tmp_path: Path, swing: int, result: str) -> None:
+    found = run(tmp_path, log(good(47000), good(47000 - swing), good(47000), good(47000 - swing), good(47000)))
+    assert (measured(found, "oscillation"), found["growth_mib"]) == ((swing, result), 0)
+
+
+def test_a_turn_that_failed_fails_the_test_by_every_rule_set(tmp_path: Path) -> None:
+    found = run(tmp_path, log(*[good(47000)] * 4, [*[good(47000)] * 4, "5210,47000,0,0,0,500,Internal Server Error"]))
+    assert (found["errors"], set(verdicts(found).values())) == (1, {"FAIL"})
+
+
 def test_rule_sets_have_names_and_versions(tmp_path: Path) -> None:
     rules = soak(case(tmp_path, {"turn-log.csv": log(good(1))})).document["rules"]
     assert {(one["rules"], one["version"]) for one in rules} == {
@@ -187,6 +224,11 @@ def test_growth_is_not_called_a_leak_and_each_other_cause_has_its_state(tmp_path
         ("the class of the bus", "not established"),
         ("another process on the card", "not measured"),
     ]
+    assert [one["cause"] for one in flat["alternatives"]][1:3] == [
+        "the prefix cache fills in the first session, by 500 to 1500 MiB",
+        "the class of the bus: 240 and 360 MiB have been seen on external cards that kept their rate",
+    ]
+    assert (flat["growth_mib"], flat["retention"]) == (240, 1.0)
     rising = run(tmp_path, log(*[good(47000 + 100 * session) for session in range(10)]))
     assert rising["alternatives"][0]["state"] == "supported"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from forensics.answer import Ask
 from forensics.ask_swaps import swaps
+from forensics.ask_traffic import traffic
 from forensics.cli import app
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -144,6 +146,59 @@ def test_whether_a_swap_and_a_measurement_fit_a_pause_is_answered(
     assert (episode["requests"]["requests"], episode["fits"]["fits"], episode["fits"]["because"]) == (8, fits, because)
 
 
+HOUR = datetime(2026, 8, 1, 5, 0, tzinfo=UTC)
+
+
+def hour(idle: int) -> str:
+    """Two models in turn, every other minute, and 1 to 13 requests in each minute that is not one of the idle ones."""
+    rows: list[tuple[float, str]] = []
+    for turn in range(30):
+        at, blob = 120.0 * turn, ("a1a1", "b2b2")[turn % 2]
+        evicted = 'msg="llama-server model predicted to exceed available memory, evicting" predicted="21.9 GiB"'
+        evicted += (
+            ' predicted_num_ctx=262144 num_batch=512 available="6.1 GiB" gpu_free="6.1 GiB" system_free="118.2 GiB"'
+        )
+        rows += [(at, f"source=sched.go:655 {evicted} system_limited=false")] if turn else []
+        rows.append((at, f'source=server.go:241 msg="using llama-server for model" model=/m/blobs/sha256-{blob}'))
+        rows.append((at + 37.7, 'source=llama_server.go:1274 msg="llama-server started in 37.70 seconds"'))
+    for minute in range(60):
+        if minute % 2 and minute // 2 < idle:  # no idle minute beside another
+            continue
+        times = (13, 1, 2, 5, 1, 3)[minute % 6]
+        rows += [(60 * minute + 60 * (place + 0.75) / times, "") for place in range(times)]
+    text = ""
+    for seconds, row in sorted(rows):
+        moment = HOUR + timedelta(seconds=seconds)
+        told = f"time={moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z level=INFO {row}"
+        asked = f'[GIN] {moment:%Y/%m/%d - %H:%M:%S} | 200 |  1.5s | 192.0.2.31 | POST     "/api/chat"'
+        text += f"{moment:%Y-%m-%dT%H:%M:%S.%f}+0000 box ollama[9]: {told if row else asked}\n"
+    return text
+
+
+@pytest.mark.parametrize("idle", [21, 24, 26, 28])
+def test_an_hour_with_many_idle_minutes_has_no_gap_for_a_swap_and_a_measurement(tmp_path: Path, idle: int) -> None:
+    ask = case(tmp_path, {"journal.txt": hour(idle)}, extra={"measure_s": 90.0})
+    (asked,) = traffic(ask).document["hours"]
+    assert asked["non_local"]["per_minute"] == {"min": 1, "max": 13}
+    assert asked["non_local"]["idle_minutes"] == idle
+    (episode,) = episodes(ask)
+    assert (episode["swaps"], episode["loads_timed"], round(episode["loading_s"])) == (29, 30, 1131)
+    assert round(episode["loading_share"], 2) == 0.32
+    fits = episode["fits"]
+    assert (fits["swap_s"], fits["fits"], fits["state"]) == (37.7, False, "contradicted")
+    assert 60 < fits["pause_s"] < 37.7 + 90
+    assert all(one["requests"] for one in episode["details"][:-1])
+
+
+def test_an_episode_beyond_the_time_asked_for_says_that_it_is_told_whole(tmp_path: Path) -> None:
+    begun = round(datetime(2026, 8, 1, 8, 13, tzinfo=UTC).timestamp() * 1e6)
+    answer = swaps(case(tmp_path, {"journal.txt": SIX_LINES}, since_us=begun))
+    assert answer.about == (
+        "Told whole, from 2026-08-01 08:11:44 UTC to 08:15:04: it reaches beyond the time that was asked for.",
+    )
+    assert swaps(case(tmp_path, {}, since_us=begun - 120_000_000)).about == ()
+
+
 def test_the_command_takes_the_time_of_a_load(tmp_path: Path) -> None:
     (tmp_path / "journal.txt").write_text(SIX_LINES)
     done = CliRunner().invoke(app, ["swaps", str(tmp_path), "--load-time", "37.7"])
@@ -212,6 +267,20 @@ def test_a_server_that_dies_and_begins_again_is_a_crash_loop(tmp_path: Path) -> 
     text = "".join(life.format(number) for number in range(4))
     (episode,) = episodes(case(tmp_path, {"journal.txt": text}))
     assert (episode["kind"], episode["identities"], len(episode["loads"])) == ("crash_loop", ["a.gguf"], 4)
+
+
+def test_each_episode_has_its_sentence(tmp_path: Path) -> None:
+    life = """\
+2026-08-01T08:0{0}:00+0000 box {1}[{0}]: 0.00.728.543 I srv    load_model: loading model '/m/{1}.gguf'
+2026-08-01T08:0{0}:09+0000 box {1}[{0}]: 0.09.182.339 I srv  llama_server: model loaded
+2026-08-01T08:0{0}:20+0000 box {1}[{0}]: CUDA error: an illegal memory access was encountered
+"""
+    text = "".join(life.format(number, name) for name in ("a", "b") for number in range(4))
+    answer = swaps(case(tmp_path, {"journal.txt": text}))
+    assert [one.split(" began ")[0] for one in (answer.verdict, *answer.about)] == [
+        "A crash loop: a.gguf",
+        "A crash loop: b.gguf",
+    ]
 
 
 def test_dry_runs_and_a_draft_model_are_no_swaps(tmp_path: Path) -> None:

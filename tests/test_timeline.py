@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from asking import screen
+from asking_loads import FIXTURES, case_of
 from opened import cards_csv, holders_csv, journal, opened
 from rich.console import Console
 from typer.testing import CliRunner
@@ -89,6 +90,20 @@ def test_a_holder_that_disappears_gave_back_what_it_held(tmp_path: Path) -> None
     assert steps(question)[-1] == (-7806, -7806, "unexplained")
 
 
+def test_what_an_engine_takes_again_when_it_wakes_is_what_its_sleep_gave_back() -> None:
+    told = [
+        (one["state"], one["why"], round(one["change_mib"]))
+        for one in timeline(Ask(case_of(FIXTURES / "vllm-sleep-mode"))).document["steps"]
+        if one["at"] > "2026-11-30T11:21:00" and one["state"] != "small"
+    ]
+    assert told == [
+        ("released", "asleep", -14468),
+        ("released", "asleep", -43530),
+        ("woken", None, 56778),
+        ("released", "exit", -57978),
+    ]
+
+
 def test_levels_say_which_load_held_how_much_from_when_to_when(tmp_path: Path) -> None:
     (card,) = timeline(ask(tmp_path, LOADING + WEIGHTS + CACHE, HELD, USED)).document["cards"]
     assert [(one["from_at"][14:19], one["to_at"][14:19], one["mib"], one["phase"]) for one in card["holders"]] == [
@@ -119,6 +134,14 @@ def test_a_pause_of_the_sampling_is_a_hole(tmp_path: Path) -> None:
         "00:06",
         "01:00",
     )
+
+
+def test_pauses_that_follow_each_other_are_told_as_one_on_the_screen(tmp_path: Path) -> None:
+    used = [*USED, *((second, 0, 7808) for second in range(6, 12)), (60, 0, 7808), (120, 0, 7808), (121, 0, 7808)]
+    answer = timeline(ask(tmp_path, LOADING + WEIGHTS + CACHE, HELD, used))
+    assert len(answer.document["holes"]) == 2
+    (table,) = [section for section in answer.sections if section.title == "Holes in the evidence"]
+    assert table.rows == (("08:00:11", "08:02:00", "GPU 0", "2 pauses in a row, the longest of 60 s"),)
 
 
 def test_a_load_that_no_sample_shows_is_a_hole(tmp_path: Path) -> None:

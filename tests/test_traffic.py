@@ -48,6 +48,38 @@ def test_four_hours_have_one_to_thirteen_requests_a_minute_and_some_twenty_idle_
     assert [one["non_local"]["idle_minutes"] for one in document["hours"]] == [21, 24, 26, 28]
 
 
+LOADS = (
+    "time={:%Y-%m-%dT%H:%M:%S}.000Z level=INFO source=server.go:241 "
+    'msg="using llama-server for model" model=/m/blobs/sha256-a1a1\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("zone", "later", "known"),
+    [(0, True, True), (345, True, True), (-480, True, True), (345, False, False)],
+    ids=["UTC", "UTC+05:45", "UTC−08:00", "no line behind them: any zone west of it would do"],
+)
+def test_a_local_time_counts_in_the_zone_that_fits_the_lines_around(
+    tmp_path: Path, zone: int, later: bool, known: bool
+) -> None:
+    # a server's own log without any collector: its scheduler's lines have a zone, its access lines have none
+    served = "".join(
+        f"[GIN] {at + timedelta(minutes=zone):%Y/%m/%d - %H:%M:%S} | 200 |  1.5s |   192.0.2.31 | POST     "
+        '"/api/chat"\n'
+        for minute in range(24, 60)
+        for second in range(BUSY[minute % len(BUSY)])
+        for at in [FIVE + timedelta(minutes=minute, seconds=second)]
+    )
+    text = LOADS.format(FIVE + timedelta(minutes=23, seconds=50)) + served
+    text += LOADS.format(FIVE + timedelta(minutes=60, seconds=10)) if later else ""
+    document = traffic(case(tmp_path, {"server.log": text})).document
+    total = 6 * sum(BUSY)
+    assert (document["time_local"], document["time_inferred"]) == ((total, 0) if known else (0, total))
+    assert document["classes"]["non-local"]["per_minute"] == (
+        {"min": 1, "max": 13} if known else {"min": total, "max": total}
+    )
+
+
 def test_addresses_are_local_or_another_machines(tmp_path: Path) -> None:
     text = "".join(
         access(FIVE + timedelta(seconds=number), address)
@@ -160,7 +192,7 @@ def test_the_screen_tells_machines_hours_and_the_block(tmp_path: Path) -> None:
     text = access(FIVE, "192.0.2.14") + access(FIVE + timedelta(minutes=1), "127.0.0.1")
     ask = case(tmp_path, {"journal.txt": text})
     assert screen(ask, traffic(ask)).splitlines() == [
-        "1 model requests from other machines, 1 in a busy minute, 1 of 2 minutes idle; 1",
+        "1 model request from other machines, 1 in a busy minute, 1 of 2 minutes idle; 1",
         "from this one.",
         "",
         "Addresses",
@@ -169,13 +201,19 @@ def test_the_screen_tells_machines_hours_and_the_block(tmp_path: Path) -> None:
         "192.0.2.14  non-local               1         1       0  05:00:00  05:00:00",
         "",
         "Hours",
-        "from   model requests  a minute  idle",
-        "05:00  ██                     1     1",
-        "Each column is a minute, the highest 1 requests. Idle: minutes without any from",
-        "other machines.",
+        "from   model requests  a min  idle",
+        "05:00  ██                  1     1",
+        "Each column is a minute, the highest of 1. Idle: minutes without any from other",
+        "machines.",
         "",
         "Read  100 % of lines, 100 % of bytes; no size or device left unread",
     ]
+
+
+def test_the_minutes_of_an_hour_stand_in_one_row_of_a_screen(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"journal.txt": hour(FIVE, 0)})
+    (row,) = [line for line in screen(ask, traffic(ask)).splitlines() if line.startswith("05:00 ")]
+    assert (len(row), row.split()[2:]) == (80, ["1–13", "0"])
 
 
 def test_without_access_lines_nobody_can_be_named(tmp_path: Path) -> None:

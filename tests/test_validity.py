@@ -438,6 +438,7 @@ def test_thirty_cells_that_moved_by_nothing_contradict_that_the_gauge_is_a_cost(
     assert (told["cells"], told["state"]) == (30, "contradicted")
     assert [round(100 * share) for share in (*told["more"], *told["less"])] == [39, 72, 0, 0]
     assert [round(100 * told[f"{name}_gain"], 1) for name in ("median", "lowest", "highest")] == [0.0, -5.9, 8.8]
+    assert [one.split(", each: ")[0] for one in answer.about if ", each: " in one] == ["Loads 2–11", "Loads 2–11"]
     assert (
         "contradicted: what else ran slows these requests. 30 cells ran beside others for 39 to 72 % of their time, "
         "and for 0 %: with less of it rates moved by +0.0 % at the median, −5.9 % to +8.8 %."

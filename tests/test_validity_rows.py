@@ -164,3 +164,65 @@ def test_a_gain_shrinks_to_that_over_the_matching_configuration(
     one = answer.document["comparability"]["baselines"][1]
     assert (one["baseline_number"], round(100 * one["change"], 1), one["attributable"]) == (2, matched_gain, "context")
     assert [round(100 * other["change"], 1) for other in one["not_baselines"]] == [mismatched_gain]
+
+
+def knobs(pid: int, at: float, build: str, context: int, cache: str, depth: int, cap: int, prompt: int) -> str:
+    """A load with everything that a rate depends on, and one request."""
+    half = "4352.00 MiB"
+    shape = (
+        f"llama_kv_cache: size = 8704.00 MiB (262144 cells,  16 layers,  1/1 seqs), K ({cache}): {half}, V ({cache})"
+    )
+    lines = beginning(
+        "m",
+        "llama_context: constructing llama_context",
+        f"llama_context: n_ctx                 = {context}",
+        f"{shape}: {half}",
+        "spec common_specu: adding speculative implementation 'draft-mtp'",
+        f"spec common_specu: - n_max={depth}, n_min=0, p_min=0.00, n_embd=5120, backend_sampling=1",
+    )
+    stop = f"limit, n_gen = {cap}, n_predict = {cap}"
+    asked = request(1, 20, 80.0, tokens=cap, prompt=prompt, drafts=(600, 1000), stop=stop)
+    return journal(
+        *((at + seconds, line) for seconds, line in [(-0.1, f"build_info: {build}"), *lines, *asked]), pid=pid
+    )
+
+
+SAME = ("b11434-a17c3fd38", 262144, "q8_0", 4, 800, 1000)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "name"),
+    [
+        (0, "b11500-0c1d2e3f4", "version"),
+        (1, 131072, "context"),
+        (2, "f16", "kv_dtype"),
+        (3, 2, "depth"),
+        (4, 400, "cap"),
+        (5, 4373, "prompts"),
+    ],
+    ids=["build", "context", "cache type", "k", "cap", "prompt set"],
+)
+def test_each_thing_that_a_rate_depends_on_is_named_where_it_differs(
+    tmp_path: Path, place: int, value: object, name: str
+) -> None:
+    other = [*SAME[:place], value, *SAME[place + 1 :]]
+    answer, _ = judged(tmp_path, knobs(100, 1, *SAME) + knobs(200, 1000, *other))  # type: ignore[arg-type]
+    found = answer.document["comparability"]
+    assert ([one["what"] for one in found["differences"]], found["one_knob"]) == ([name], True)
+    assert [(one["differs"], one["attributable"]) for one in found["baselines"]] == [([name], name)]
+
+
+def test_no_difference_is_ascribed_to_one_of_several_things(tmp_path: Path) -> None:
+    other = ("b11500-0c1d2e3f4", 131072, "f16", 2, 400, 4373)
+    answer, _ = judged(tmp_path, knobs(100, 1, *SAME) + knobs(200, 1000, *other))
+    found = answer.document["comparability"]
+    assert [one["what"] for one in found["differences"]] == [
+        "version",
+        "context",
+        "kv_dtype",
+        "depth",
+        "cap",
+        "prompts",
+    ]
+    assert found["one_knob"] is False
+    assert [one["attributable"] for one in found["baselines"]] == [None]

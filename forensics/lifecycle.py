@@ -236,8 +236,10 @@ class Lifecycle:
         if key in group.shared or (*key, line.prefix.tag) in group.restarted:
             return False
         if process is not None and self._of_a_child(line, process):
-            # What its children print of themselves stands in a supervisor's own form: one of them loads at a time.
-            return line.pattern.possible_in <= {"fit", "allocate"} and not any(one.loads for one in group.processes)
+            # What its children print of themselves stands in a supervisor's own form: one of them loads at a time, and
+            # one that only looks for devices none.
+            loading = line.pattern.possible_in <= {"fit", "allocate"} and not process.discovers
+            return loading and not any(one.loads for one in group.processes)
         if process is not None and (process.routes or process.loads):
             return False
         if process is None and self.writers.collective(line):

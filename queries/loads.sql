@@ -20,7 +20,7 @@
 -- loading_s   DOUBLE   Seconds from begin to ready: by times, else its writer's own clock, else as its supervisor says.
 -- layers      VARCHAR  Layers offloaded of all, as last printed: a corroboration, no identity.
 -- parts       VARCHAR  Models that its amounts are of, and others that a line says it loads, in order: target, draft, mtp, vision.
--- models      BIGINT   Models it loads with weights of their own, as far as a line shows: its target, and each draft or MTP head loaded beside it; no projector, adapter or context on the target's weights. Empty where no line shows any.
+-- models      BIGINT   Models with weights of their own: its target, and each draft or MTP head that a line shows to be loaded beside it; empty if none shows.
 -- lines       BIGINT   Lines that belong to it.
 WITH layers AS (
     SELECT load_id, arg_max(offloaded || '/' || total, ordinal) AS layers

@@ -120,10 +120,21 @@ LOOKS = said(
 )
 
 
-@pytest.mark.parametrize("looks", [LISTS, LOOKS], ids=["era C", "era B"])
+# At OLLAMA_DEBUG=2 what such a runner prints of itself is relayed too.
+RELAYED = LOOKS + said("{}", "INFO", "runner.go", 'msg="starting ollama engine"').replace(
+    "\n", "\n" + said("{}", "INFO", "runner.go", 'msg="Server listening on 127.0.0.1:40009"')
+)
+
+
+@pytest.mark.parametrize("looks", [LISTS, LOOKS, RELAYED], ids=["era C", "era B", "era B, with what it prints"])
 def test_a_process_that_only_looks_for_cards_is_no_load(tmp_path: Path, looks: str) -> None:
-    at_start = DISCOVERS + looks.format("06:59:59.110") + looks.format("06:59:59.120")
-    found = case(tmp_path, server=UPGRADED + at_start + LOADED + looks.format("07:05:00.000"))
+    at_start, later = (looks.replace("{}", at) for at in ("06:59:59.110", "07:05:00.000"))
+    alone = case(tmp_path, server=UPGRADED + DISCOVERS + at_start + at_start)
+    assert rows(alone, "SELECT count(*) FROM load") == [(0,)]
+    found = case(tmp_path, server=UPGRADED + DISCOVERS + at_start + at_start + LOADED + later)
+    assert rows(found, "SELECT min(ordinal) FROM line JOIN load USING (load_id)") == rows(
+        found, "SELECT min(ordinal) FROM line WHERE event = 'load_began'"
+    )
     assert lives(found) == [(1, "sha256-a1a1", True, "log_ends")]
     assert items(found) == [(1, "CUDA0", "target", "weights", 4914.18)]
 

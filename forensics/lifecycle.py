@@ -152,6 +152,7 @@ class Lifecycle:
             old = group.children.get(whose)
             if old is not None and old.load is not None and old.load.open:
                 close(old.load, line, "unknown")
+                process.before = old
             group.children[whose] = process
             process.last = line
             load = self._open(process, line, process.label)

@@ -192,6 +192,8 @@ class Process:
     alike: int = 0
     """How many lives before it begin with the same words."""
     gone: bool = False
+    before: Process | None = None
+    """The child that had its tag when it was spawned, where no line says that it is gone."""
     discovers: bool = False
     """Whether it, a supervisor, looks what devices there are: by children that print and load nothing."""
     routes: bool = False

@@ -534,6 +534,21 @@ def test_a_child_that_begins_again_on_a_port_is_another_and_the_one_before_is_go
     assert {(scope, suspect) for _, scope, suspect in owners(found, "buffer_allocated")} == {("exact", None)}
 
 
+@pytest.mark.parametrize(
+    ("clock", "number"), [("0.50.000.000", None), ("0.00.100.000", 2)], ids=["goes on", "begins anew"]
+)
+def test_the_last_words_of_a_child_behind_the_next_ones_spawn_are_not_given_to_the_next_one(
+    tmp_path: Path, clock: str, number: int | None
+) -> None:
+    spawned = ROUTER + SPAWNS.format(0, "alpha") + of_port(BEGIN + ALPHA) + SPAWNS.format(4, "beta")
+    words = of_port(f"{clock} I srv    operator(): operator(): cleaning up before exit...")
+    found = case(tmp_path, server=spawned + words + of_port(BEGIN + BETA))
+    assert rows(found, "SELECT number FROM load_ended LEFT JOIN load USING (load_id)") == [(number,)]
+    if number is None:
+        assert lives(found) == [(1, "alpha", True, "unknown"), (2, "beta", True, "log_ends")]
+        assert items(found) == ALPHA_HOLDS + BETA_HOLDS
+
+
 def test_what_a_childs_tag_stands_before_when_it_is_gone_is_of_its_process_and_of_no_load(tmp_path: Path) -> None:
     begun = ROUTER + SPAWNS.format(0, "alpha") + of_port(BEGIN + ALPHA)
     found = case(tmp_path, server=begun + EXITED + of_port(LATE.format("0.09.100.000 I ")))

@@ -233,6 +233,13 @@ START = (
 A, B = "a1" * 32, "b2" * 32
 
 
+def test_a_load_without_a_time_is_counted_where_it_stands(tmp_path: Path) -> None:
+    later = started((B, "-c 4096")).replace("T08", "T09")
+    ask = case(tmp_path, {"server.log": started((A, "-c 4096")) + BEGUN + TARGET + later})
+    models = [one["model"].rpartition("/")[2] for one in loads(ask).document["loads"]]
+    assert models == [f"sha256-{A}", "a.gguf", f"sha256-{B}"]
+
+
 def started(*starts: tuple[str, str]) -> str:
     return "".join(START.format(at=at, blob=blob, options=options) for at, (blob, options) in enumerate(starts))
 

@@ -177,6 +177,12 @@ def test_models_with_weights_of_their_own_are_counted(tmp_path: Path, text: str,
     assert [one["models"] for one in answer.document["loads"]] == models
 
 
+def test_a_draft_that_is_named_while_a_server_serves_is_no_part_of_it(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"server.log": SERVED + NAMED.replace("0.02", "0.25") + EXIT})
+    assert [one["parts"] for one in loads(ask).document["loads"]] == [["target"]]
+    assert ask.rows("SELECT configured, draft_model FROM speculation") == [{"configured": None, "draft_model": None}]
+
+
 @pytest.mark.parametrize(
     ("draft", "row"),
     [(NAMED + DRAFT, ["#", "model", "models"]), (SHARED, ["#", "model", "begun"])],

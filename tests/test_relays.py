@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from casing import MIB, case, items, lives, rows
+from test_vllm import parallel
 
 LEMONADE = """\
 2026-08-21 10:00:00.101 [Debug] (ProcessManager) Starting process with filtered output: /opt/llama-server -m /m/a.gguf
@@ -140,6 +141,17 @@ def test_a_proxys_lines_about_a_model_are_of_its_load_until_it_starts_it_again(
     assert rows(found, "SELECT ready_line IS NOT NULL FROM load") == [(True,)] * len(ends)
     last = "SELECT number FROM line LEFT JOIN load USING (load_id) ORDER BY ordinal DESC LIMIT 1"
     assert rows(found, last) == [(request_of,)]
+
+
+def test_an_engine_of_several_processes_that_a_proxy_starts_holds_its_amounts_once(tmp_path: Path) -> None:
+    engine = parallel(["EngineCore"], ["Worker_TP0", "Worker_TP1"]).rstrip()
+    found = case(tmp_path, server="\n".join([PROXY, COMMAND.format("a"), engine, HEALTHY.format("a")]) + "\n")
+    # That they are one start no line says.
+    assert rows(found, "SELECT number, engine, ready_line IS NOT NULL FROM load ORDER BY number") == [
+        (1, "llama-swap", True),
+        (2, "vllm", True),
+    ]
+    assert items(found) == [(2, device, "target", "weights", 7823.36) for device in ("CUDA0", "CUDA1")]
 
 
 def test_first_words_of_one_of_two_children_that_were_started_are_of_either(tmp_path: Path) -> None:

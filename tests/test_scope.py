@@ -47,8 +47,13 @@ SLEEP = """\
 """
 
 
-def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path) -> None:
-    found = case(tmp_path, server=BEGIN + ALPHA + SLEEP + later(ALPHA, 11))
+ASKED = "{}.500.000 I srv  log_server_r: done request: GET /props 127.0.0.1 200\n"
+
+
+@pytest.mark.parametrize("asked", ["", ASKED], ids=["nobody asks", "it answers while it loads"])
+def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path, asked: str) -> None:
+    woken = "".join(f"{line}\n{asked.format(line[:4])}" for line in later(ALPHA, 11).splitlines())
+    found = case(tmp_path, server=BEGIN + ALPHA + SLEEP + woken)
     assert lives(found) == [(1, "alpha.gguf", True, "sleep"), (2, "alpha.gguf", True, "log_ends")]
     assert items(found) == ALPHA_HOLDS + [(2, *row[1:]) for row in ALPHA_HOLDS]
     assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(1,)]

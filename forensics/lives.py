@@ -184,6 +184,8 @@ class Process:
     """The load that it, a supervisor, announced last."""
     last_clock: int | None = None
     prefixes: set[str] = field(default_factory=set)
+    port: int | None = None
+    """Where it says that it listens."""
     wakes: bool = False
     said: set[str] = field(default_factory=set)
     """Patterns by which it announced itself: each is printed once by a beginning process."""

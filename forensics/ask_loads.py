@@ -48,6 +48,7 @@ def loads(ask: Ask) -> Answer:
                 "loading_s": row["loading_s"],
                 "layers": row["layers"],
                 "parts": (row["parts"] or "").split(),
+                "models": row["models"],
                 "lines": row["lines"],
                 **(
                     {"looked_at": refutation_document(sorted_lines[row["load_id"]])}
@@ -83,6 +84,7 @@ def _listed(rows: Rows) -> tuple[Section, tuple[str, ...]]:
     columns: dict[str, list[str]] = {
         "#>": [str(row["number"]) for row in rows],
         "model": [_called(row) for row in rows],
+        "models>": ["" if row["models"] is None else str(row["models"]) for row in rows],
         "engine": engines,
         "begun": [one.removeprefix(f"{day} ") or "no wall time" for one in begun],
         "loading s>": ["" if row["loading_s"] is None else f"{row['loading_s']:.1f}" for row in rows],
@@ -93,6 +95,8 @@ def _listed(rows: Rows) -> tuple[Section, tuple[str, ...]]:
         "how": [row["end_reason"] or "" for row in rows],
         "id": [row["load_id"] for row in rows],
     }
+    if not any(row["models"] not in (None, 1) for row in rows):
+        del columns["models>"]
     common = [columns.pop("engine")[0]] if len(set(engines)) == 1 else []
     common += [f"{day} UTC"] if day else []
     shown = tuple(zip(*columns.values(), strict=True))

@@ -344,8 +344,17 @@ def _clocked(load: Load) -> int | None:
     return between_us(load.begun, load.ready)
 
 
+def _in_order(loads: Sequence[Load]) -> list[Load]:
+    """Loads by time; one whose line has none comes behind the one before it in its source."""
+    latest: dict[str, int] = {}
+    at: dict[int, int] = {}
+    for load in sorted(loads, key=lambda one: one.begun.order):
+        at[id(load)] = latest[load.begun.source] = load.begun.time_us or latest.get(load.begun.source, 0)
+    return sorted(loads, key=lambda one: (at[id(one)], one.begun.order))
+
+
 def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roots: dict[str, str]) -> None:
-    loads = sorted(evidence.ownership.loads, key=lambda one: (one.begun.time_us or 0, one.begun.order))
+    loads = _in_order(evidence.ownership.loads)
     numbers = {id(load): number for number, load in enumerate(loads, 1)}
     for process in evidence.ownership.processes:
         stream = process.first.stream

@@ -10,6 +10,7 @@ from .events import (
     ArgumentsReported,
     DeviceSeen,
     Kind,
+    LoadReady,
     ModelIdentified,
     Part,
     ProcessStarted,
@@ -81,6 +82,8 @@ def learn(process: Process, load: Load | None, line: Line) -> None:
         process.devices.append(event)
     elif isinstance(event, ArgumentsReported):
         process.arguments.append(event.text)
+    elif isinstance(event, LoadReady) and line.pattern.role != "parent":
+        process.port = event.port or process.port
     elif isinstance(event, ModelIdentified) and load is not None:
         load.names.setdefault(event.what, event.model)
 

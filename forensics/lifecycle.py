@@ -121,6 +121,14 @@ class Lifecycle:
                     load.label, load.model = load.label or label, load.model or model
                     parent.current, parent.discovers = load, False
                     return Owner(load.process, load, Scope.EXACT, "announced by its supervisor")
+            heard = self._listening(group, line) if confirms else None
+            if heard is not None:
+                heard.parent, heard.label = parent, label
+                parent.children.append(heard)
+                assert heard.load is not None
+                heard.load.label, parent.current = label, heard.load
+                heard.load.announcements += _texts(line)
+                return Owner(heard, heard.load, Scope.EXACT, "the child that its supervisor names")
         for load in children if key_of(line) not in group.shared else ():
             if label is not None and load.label == label:
                 close(load, line, "superseded")
@@ -138,6 +146,20 @@ class Lifecycle:
         parent.current, parent.discovers = announced, False
         return Owner(process, announced, Scope.EXACT, "announced by its supervisor")
 
+    def _listening(self, group: Group, line: Line) -> Process | None:
+        """Who loaded unannounced, and listens on the port at which a supervisor says that its child answers."""
+        port, (_, pid) = getattr(line.matched.event, "port", None), key_of(line)
+        programs = self.writers.programs
+        found = [
+            one
+            for one in group.processes
+            if (one.port, one.pid, one.parent) == (port, pid, None)
+            and one.load is not None
+            and one.load.open
+            and programs[one.program].grammar.members != "stream"
+        ]
+        return found[0] if port is not None and len(found) == 1 and key_of(line) not in group.shared else None
+
     def spawn(self, group: Group, line: Line, owner: Owner) -> Owner:
         """A supervisor starts a child process."""
         arguments = line.pattern.effects["spawn"]
@@ -152,6 +174,7 @@ class Lifecycle:
             old = group.children.get(whose)
             if old is not None and old.load is not None and old.load.open:
                 close(old.load, line, "unknown")
+                process.before = old
             group.children[whose] = process
             process.last = line
             load = self._open(process, line, process.label)
@@ -236,8 +259,10 @@ class Lifecycle:
         if key in group.shared or (*key, line.prefix.tag) in group.restarted:
             return False
         if process is not None and self._of_a_child(line, process):
-            # What its children print of themselves stands in a supervisor's own form: one of them loads at a time.
-            return line.pattern.possible_in <= {"fit", "allocate"} and not any(one.loads for one in group.processes)
+            # What its children print of themselves stands in a supervisor's own form: one of them loads at a time, and
+            # one that only looks for devices none.
+            loading = line.pattern.possible_in <= {"fit", "allocate"} and not process.discovers
+            return loading and not any(one.loads for one in group.processes)
         if process is not None and (process.routes or process.loads):
             return False
         if process is None and self.writers.collective(line):

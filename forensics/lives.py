@@ -184,6 +184,8 @@ class Process:
     """The load that it, a supervisor, announced last."""
     last_clock: int | None = None
     prefixes: set[str] = field(default_factory=set)
+    port: int | None = None
+    """Where it says that it listens."""
     wakes: bool = False
     said: set[str] = field(default_factory=set)
     """Patterns by which it announced itself: each is printed once by a beginning process."""
@@ -192,6 +194,8 @@ class Process:
     alike: int = 0
     """How many lives before it begin with the same words."""
     gone: bool = False
+    before: Process | None = None
+    """The child that had its tag when it was spawned, where no line says that it is gone."""
     discovers: bool = False
     """Whether it, a supervisor, looks what devices there are: by children that print and load nothing."""
     routes: bool = False

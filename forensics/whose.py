@@ -97,6 +97,10 @@ class Writers:
             child = group.children.get(whose)
             if child is None:
                 child = group.children[whose] = self.new_process(group, line, tag=tag)
+            if child.before is not None and _may_be_last_words(child.before, child, line):
+                loads = tuple(one.load for one in (child.before, child) if one.load is not None)
+                reason = "the child that had its tag before may have said it last"
+                return Owner(None, None, Scope.AMBIGUOUS, reason, loads)
             return self._inside(child, line, Scope.EXACT, "tag of the line")
         if grammar.members == "stream":
             return self._member(group, line)
@@ -494,6 +498,14 @@ def _asked(process: Process, due: str) -> bool:
     """Whether a life prints what is due only after it has said that it will, or not at all."""
     load = process.load
     return load is not None and (due in load.owed or load.may_be <= {"serve", "asleep", "end"})
+
+
+def _may_be_last_words(before: Process, child: Process, line: Line) -> bool:
+    """Whether a line goes on with the clock of the child that had its tag before, and the new one has said nothing."""
+    clock, last, possible = line.clock_us, before.last_clock, line.pattern.possible_in
+    if child.last is not child.first or (possible and possible <= {"begin", "fit", "allocate"}):
+        return False
+    return clock is None or last is None or clock >= last
 
 
 def identity(line: Line) -> str | None:

@@ -20,6 +20,7 @@
 -- loading_s   DOUBLE   Seconds from begin to ready: by times, else its writer's own clock, else as its supervisor says.
 -- layers      VARCHAR  Layers offloaded of all, as last printed: a corroboration, no identity.
 -- parts       VARCHAR  Models that its amounts are of, and others that a line says it loads, in order: target, draft, mtp, vision.
+-- models      BIGINT   Models with weights of their own: its target, and each draft or MTP head that a line shows to be loaded beside it; empty if none shows.
 -- lines       BIGINT   Lines that belong to it.
 WITH layers AS (
     SELECT load_id, arg_max(offloaded || '/' || total, ordinal) AS layers
@@ -40,9 +41,56 @@ parts AS (
         FROM (
             SELECT load_id, part, ordinal FROM ledger_lines WHERE mark = 'counted'
             UNION ALL
-            SELECT load_id, part, ordinal FROM model_identified WHERE believed AND part <> 'target'
+            SELECT load_id, part, ordinal FROM model_identified
+            WHERE believed AND phase IN ('fit', 'allocate') AND part <> 'target'
         )
         GROUP BY load_id, part
+    )
+    WHERE load_id IS NOT NULL
+    GROUP BY load_id
+),
+targets AS (
+    -- What it plans, holds, tries to hold or does. A refused start, options and an end show no model.
+    SELECT DISTINCT load_id
+    FROM line
+    WHERE load_id IS NOT NULL AND (
+        event IN (
+            'load_began', 'load_ready', 'buffer_allocated', 'memory_estimated', 'memory_profiled', 'breakdown_reported',
+            'cache_described', 'layers_offloaded', 'pool_sized', 'allocation_failed', 'speculation_configured',
+            'scheduler_decided', 'engine_measured'
+        )
+        OR starts_with(event, 'request_') OR starts_with(event, 'draft_')
+    )
+),
+beside AS (
+    -- Weights count by the part that they are of. Lines that only name a model name the one whose weights they are.
+    SELECT load_id, greatest(count(DISTINCT part) FILTER (holds), 1) AS models
+    FROM (
+        SELECT load_id, part, true AS holds
+        FROM item
+        WHERE mark = 'counted' AND kind = 'weights' AND part IN ('draft', 'mtp')
+        UNION ALL
+        SELECT load_id, NULL, false
+        FROM model_identified
+        WHERE believed AND phase IN ('fit', 'allocate') AND what = 'draft'
+        UNION ALL
+        SELECT load_id, NULL, false FROM memory_estimated WHERE believed AND what = 'draft model'
+        UNION ALL
+        -- By a method that drafts with a model: a head's may be on the target's weights.
+        SELECT load_id, NULL, false
+        FROM speculation_configured
+        WHERE believed AND phase IN ('fit', 'allocate') AND active AND part = 'draft'
+        UNION ALL
+        -- What drafts from the text says that it loads a drafter too.
+        SELECT load_id, NULL, false
+        FROM marker_seen LEFT JOIN speculation USING (load_id)
+        WHERE believed AND phase IN ('fit', 'allocate') AND what IN ('draft', 'draft_shares')
+            AND NOT regexp_full_match(coalesce(method, ''), '(ngram|suffix)[^,]*')
+        UNION ALL
+        -- A server does not get ready without the draft that it is told to load.
+        SELECT load_id, NULL, false
+        FROM speculation JOIN load USING (load_id)
+        WHERE draft_model IS NOT NULL AND ready_line IS NOT NULL AND NOT said_off AND NOT refused
     )
     WHERE load_id IS NOT NULL
     GROUP BY load_id
@@ -68,6 +116,8 @@ SELECT
     load_times.loading_s,
     layers.layers,
     parts.parts,
+    -- A head or a draft stands beside a target, whether or not the log goes back to it.
+    CASE WHEN beside.models IS NOT NULL OR targets.load_id IS NOT NULL THEN 1 + coalesce(beside.models, 0) END AS models,
     coalesce(lines.lines, 0) AS lines
 FROM load
 JOIN process USING (process_id)
@@ -76,5 +126,7 @@ LEFT JOIN layers USING (load_id)
 LEFT JOIN names USING (load_id)
 LEFT JOIN load_times USING (load_id)
 LEFT JOIN parts USING (load_id)
+LEFT JOIN targets USING (load_id)
+LEFT JOIN beside USING (load_id)
 LEFT JOIN lines USING (load_id)
 ORDER BY load.number

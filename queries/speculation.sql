@@ -104,11 +104,11 @@ built AS (
     FROM (
         SELECT load_id, ordinal, line_id, model AS draft_model
         FROM model_identified
-        WHERE believed AND load_id IS NOT NULL AND what = 'draft'
+        WHERE believed AND load_id IS NOT NULL AND phase IN ('fit', 'allocate') AND what = 'draft'
         UNION ALL
         SELECT load_id, ordinal, line_id, NULL
         FROM marker_seen
-        WHERE believed AND load_id IS NOT NULL AND what = 'mtp'
+        WHERE believed AND load_id IS NOT NULL AND phase IN ('fit', 'allocate') AND what = 'mtp'
     )
     GROUP BY load_id
 ),

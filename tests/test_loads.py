@@ -102,6 +102,100 @@ def test_a_load_of_which_only_the_layers_are_known_is_called_by_them(tmp_path: P
     assert "unknown model, 65/65 layers" in screen(ask.connection, loads(ask), 120)
 
 
+BEGUN, TARGET = SERVED.splitlines(keepends=True)[1:3]
+NAMED = "0.02.100.000 I common_speculative_init_result: loading draft model '/m/small.gguf'\n"
+DRAFT = "0.03.100.000 I load_tensors:        CUDA0 model buffer size =   455.73 MiB\n"
+ADDED = "0.03.200.000 I spec common_specu: adding speculative implementation 'draft-{method}'\n"
+SHARED = (
+    "0.03.000.000 I common_speculative_init_result: creating MTP draft context against the target model '/m/a.gguf'\n"
+    "0.03.100.000 I llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB\n"
+    "0.03.150.000 I sched_reserve:      CUDA0 compute buffer size =   495.00 MiB\n"
+)
+SIBLING = (
+    "0.03.000.000 I done_getting_tensors: partial load — used 23 of 753 tensors in the file "
+    "(rest belong to a sibling model on the same .gguf)\n"
+)
+PROJECTOR = (
+    "0.03.000.000 I clip_model_loader: model name:   random-vit\n"
+    "0.03.100.000 I clip_ctx: CLIP using CUDA0 backend\n"
+    "0.03.200.000 I load_hparams: model size:         639.55 MiB\n"
+)
+ADAPTER = (
+    "0.03.000.000 I llama_adapter_lora_init_impl: loading lora adapter from '/m/lora.gguf' ...\n"
+    "0.03.100.000 I llama_adapter_lora_init_impl:      CUDA0 LoRA buffer size =    20.00 MiB\n"
+)
+ENGINE = (
+    "(EngineCore pid=12) INFO 11-30 11:52:39 [core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: "
+    "model='/m/a', speculative_config=SpeculativeConfig(method='{method}', model={draft}, num_spec_tokens=3), "
+    "max_seq_len=8192\n"
+    "(EngineCore pid=12) INFO 11-30 11:52:43 [gpu_model_runner.py:5233] Loading drafter model...\n"
+    "(EngineCore pid=12) INFO 11-30 11:52:45 [gpu_model_runner.py:5306] Model loading took 16.38 GiB memory and 1.98 "
+    "seconds\n"
+)
+RANK = (
+    "[2025-10-16 10:06:12 TP0] Load weight end. type={type}, dtype=torch.bfloat16, avail mem=62.45 GB, "
+    "mem usage={gb} GB.\n"
+)
+REFUSED = (
+    "ValueError: Free memory on device (10.0/79.2 GiB) on startup is less than desired GPU memory utilization (0.9, "
+    "71.3 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "models"),
+    [
+        (BEGUN, [1]),
+        (SERVED + PROJECTOR + ADAPTER, [1]),
+        (BEGUN + TARGET + PROJECTOR + ADAPTER, [1]),
+        (BEGUN + TARGET + SHARED + ADDED.format(method="mtp"), [1]),
+        (BEGUN + TARGET + SIBLING + DRAFT + ADDED.format(method="mtp"), [2]),
+        (SIBLING + DRAFT, [2]),
+        (BEGUN + NAMED, [2]),
+        (BEGUN + TARGET + NAMED + DRAFT, [2]),
+        (BEGUN + TARGET + DRAFT, [2]),
+        # A head that stands in a file of its own is loaded as a draft, and speculates as a head.
+        (BEGUN + TARGET + NAMED + DRAFT + ADDED.format(method="mtp"), [2]),
+        (BEGUN + TARGET + ADDED.format(method="eagle3"), [2]),
+        (ENGINE.format(method="draft_model", draft="'/m/small'"), [2]),
+        (ENGINE.format(method="mtp", draft="'/m/a'"), [2]),
+        (ENGINE.format(method="ngram", draft="None"), [1]),
+        (RANK.format(type="LlamaForCausalLM", gb=15.27) + RANK.format(type="LlamaForCausalLMEagle3", gb=1.43), [2]),
+        (f"ERROR 11-30 11:52:39 [core.py:1100] {REFUSED}", [None]),
+        ("load_tensors: offloaded 65/65 layers to GPU\n", [1]),
+        (SERVED + NAMED.replace("0.02", "0.25") + EXIT, [1]),
+    ],
+    ids=[
+        "only begun", "projector while it serves", "projector and adapter", "a head's context", "a head's weights",
+        "a head, its target cut off", "a draft named", "a draft named and held", "a draft held", "a head's own file",
+        "a head by its method", "an engine's draft", "an engine's head", "drafts from the text", "two kinds on a rank",
+        "refused", "only layers", "named while it serves",
+    ],
+)  # fmt: skip
+def test_models_with_weights_of_their_own_are_counted(tmp_path: Path, text: str, models: list[int | None]) -> None:
+    answer = loads(case(tmp_path, {"server.log": text}))
+    assert [one["models"] for one in answer.document["loads"]] == models
+
+
+def test_a_draft_that_is_named_while_a_server_serves_is_no_part_of_it(tmp_path: Path) -> None:
+    ask = case(tmp_path, {"server.log": SERVED + NAMED.replace("0.02", "0.25") + EXIT})
+    assert [one["parts"] for one in loads(ask).document["loads"]] == [["target"]]
+    assert ask.rows("SELECT configured, draft_model FROM speculation") == [{"configured": None, "draft_model": None}]
+
+
+@pytest.mark.parametrize(
+    ("draft", "row"),
+    [(NAMED + DRAFT, ["#", "model", "models"]), (SHARED, ["#", "model", "begun"])],
+    ids=["two models", "one"],
+)
+def test_how_many_models_a_load_holds_is_shown_where_one_holds_several(
+    tmp_path: Path, draft: str, row: list[str]
+) -> None:
+    ask = case(tmp_path, {"server.log": BEGUN + TARGET + draft})
+    _, table = screen(ask.connection, loads(ask)).split("\nLoads\n")
+    assert table.split()[:3] == row
+
+
 CARRIED = "main: server is listening on http://0.0.0.0:8008 - starting the main loop"
 JOURNALED = {
     "__REALTIME_TIMESTAMP": "1789718400000000",
@@ -143,6 +237,13 @@ START = (
     'msg="template selection" model=registry.ollama.ai/lab/coder:latest selected=template\n'
 )
 A, B = "a1" * 32, "b2" * 32
+
+
+def test_a_load_without_a_time_is_counted_where_it_stands(tmp_path: Path) -> None:
+    later = started((B, "-c 4096")).replace("T08", "T09")
+    ask = case(tmp_path, {"server.log": started((A, "-c 4096")) + BEGUN + TARGET + later})
+    models = [one["model"].rpartition("/")[2] for one in loads(ask).document["loads"]]
+    assert models == [f"sha256-{A}", "a.gguf", f"sha256-{B}"]
 
 
 def started(*starts: tuple[str, str]) -> str:

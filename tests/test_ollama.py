@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from casing import case, items, lives, rows
+from opened import journal, opened
 
 from forensics.answer import Ask
 from forensics.ask_crashes import crashes
@@ -120,10 +121,21 @@ LOOKS = said(
 )
 
 
-@pytest.mark.parametrize("looks", [LISTS, LOOKS], ids=["era C", "era B"])
+# At OLLAMA_DEBUG=2 what such a runner prints of itself is relayed too.
+RELAYED = LOOKS + said("{}", "INFO", "runner.go", 'msg="starting ollama engine"').replace(
+    "\n", "\n" + said("{}", "INFO", "runner.go", 'msg="Server listening on 127.0.0.1:40009"')
+)
+
+
+@pytest.mark.parametrize("looks", [LISTS, LOOKS, RELAYED], ids=["era C", "era B", "era B, with what it prints"])
 def test_a_process_that_only_looks_for_cards_is_no_load(tmp_path: Path, looks: str) -> None:
-    at_start = DISCOVERS + looks.format("06:59:59.110") + looks.format("06:59:59.120")
-    found = case(tmp_path, server=UPGRADED + at_start + LOADED + looks.format("07:05:00.000"))
+    at_start, later = (looks.replace("{}", at) for at in ("06:59:59.110", "07:05:00.000"))
+    alone = case(tmp_path, server=UPGRADED + DISCOVERS + at_start + at_start)
+    assert rows(alone, "SELECT count(*) FROM load") == [(0,)]
+    found = case(tmp_path, server=UPGRADED + DISCOVERS + at_start + at_start + LOADED + later)
+    assert rows(found, "SELECT min(ordinal) FROM line JOIN load USING (load_id)") == rows(
+        found, "SELECT min(ordinal) FROM line WHERE event = 'load_began'"
+    )
     assert lives(found) == [(1, "sha256-a1a1", True, "log_ends")]
     assert items(found) == [(1, "CUDA0", "target", "weights", 4914.18)]
 
@@ -216,3 +228,73 @@ def test_a_child_that_only_looks_for_devices_is_no_load_and_no_other_server(tmp_
         "SELECT number, kind, round(size_bytes / 1048576, 2) FROM vram_ledger JOIN load USING (load_id) ORDER BY number"
     )
     assert rows(found, held) == [(1, "weights", 4914.18), (2, "weights", 1000.0)]
+
+
+RESIDENT = LOADED + said("07:00:03.500", "INFO", "sched.go", 'msg="loaded runners" count=1')
+REQUEST = "slot launch_slot_: id  0 | task {} | processing task, is_child = 0\n"
+BOTH = said("07:01:04.000", "INFO", "sched.go", 'msg="loaded runners" count=2')
+RESERVED = "sched_reserve:      CUDA0 compute buffer size =   300.00 MiB\n"
+LOADS = begun("07:01:00", B, 40002) + child(B, "2118.81").rsplit("srv  llama", 1)[0]
+LOADED_BESIDE = said("07:01:03.000", "INFO", "llama_server.go", READY)
+
+
+@pytest.mark.parametrize(
+    ("lines", "owners"),
+    [
+        ("llama_context: constructing llama_context\nsched_reserve: reserving ...\n" + RESERVED, [2, 2, 2]),
+        (RESERVED, [None]),
+        (
+            "~llama_context:      CUDA0 compute buffer size is 300.0000 MiB, matches expectation of 300.0000 MiB\n",
+            [None],
+        ),
+        ("llama_kv_cache:      CUDA0 KV buffer size =   576.00 MiB\n", [2]),
+        ("srv  llama_server: model loaded\n" + BOTH + REQUEST.format(1), [2, None, None]),
+        # Whose word it is that it has loaded is open: its supervisor's closes the load.
+        ("srv  llama_server: model loaded\n" + LOADED_BESIDE + BOTH + REQUEST.format(1), [2, 2, None, None]),
+    ],
+    ids=[
+        "a reservation that is due",
+        "one that is not",
+        "a context's end",
+        "a cache",
+        "both serve",
+        "its supervisor's word",
+    ],
+)
+def test_of_two_runners_in_one_stream_each_line_is_of_the_one_that_can_print_it_or_of_either(
+    tmp_path: Path, lines: str, owners: list[int | None]
+) -> None:
+    found = case(tmp_path, server=RESIDENT + LOADS + lines)
+    told = rows(
+        found,
+        "SELECT number, scope, len(string_split(candidates, ' ')) FROM line LEFT JOIN load USING (load_id) "
+        f"ORDER BY ordinal DESC LIMIT {len(owners)}",
+    )[::-1]
+    assert [number for number, *_ in told] == owners
+    of_either = [(scope, count) for number, scope, count in told if number is None and scope == "ambiguous"]
+    assert of_either == [("ambiguous", 2)] * (owners[-1] is None)
+
+
+def test_a_second_start_for_its_projector_beside_another_runner_is_the_same_load(tmp_path: Path) -> None:
+    fails = said(
+        "07:01:02.000",
+        "WARN",
+        "llama_server.go",
+        'msg="llama-server startup failed with projector GPU offload; retrying with projector CPU offload" '
+        f'model=/m/blobs/{B} error="exit status 1"',
+    )
+    again = begun("07:01:02", B, 40003).split("\n", 1)[1] + child(B, "2118.81")
+    found = case(tmp_path, server=RESIDENT + LOADS + fails + again + LOADED_BESIDE + BOTH)
+    assert lives(found) == [(1, A, True, "log_ends"), (2, B, True, "log_ends")]
+    assert items(found) == [(1, "CUDA0", "target", "weights", 4914.18), (2, "CUDA0", "target", "weights", 2118.81)]
+
+
+def test_runners_of_two_starts_of_their_service_are_apart_though_no_line_says_that_it_began_again(
+    tmp_path: Path,
+) -> None:
+    serves = begun("07:00:00", A, 40001) + child(A, "4914.18") + REQUEST.format(1)
+    again = begun("07:00:00", A, 40001) + child(A, "4914.18") + REQUEST.format(1)
+    found = opened(tmp_path, box_json=journal(900, 0, serves) + journal(901, 60, again))
+    assert rows(found, "SELECT number, end_reason FROM load ORDER BY number") == [(1, "log_ends"), (2, "log_ends")]
+    of_requests = "SELECT number FROM request_moved LEFT JOIN load USING (load_id) ORDER BY ordinal"
+    assert rows(found, of_requests) == [(1,), (2,)]

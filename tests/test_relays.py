@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from casing import MIB, case, items, lives, rows
+from test_vllm import parallel
 
 LEMONADE = """\
 2026-08-21 10:00:00.101 [Debug] (ProcessManager) Starting process with filtered output: /opt/llama-server -m /m/a.gguf
@@ -140,6 +141,53 @@ def test_a_proxys_lines_about_a_model_are_of_its_load_until_it_starts_it_again(
     assert rows(found, "SELECT ready_line IS NOT NULL FROM load") == [(True,)] * len(ends)
     last = "SELECT number FROM line LEFT JOIN load USING (load_id) ORDER BY ordinal DESC LIMIT 1"
     assert rows(found, last) == [(request_of,)]
+
+
+LISTENS = "srv  llama_server: listening on http://127.0.0.1:{}"
+
+
+@pytest.mark.parametrize(
+    ("port", "known"),
+    [(10001, [("a", "/m/a.gguf", 1)]), (9999, [(None, "/m/a.gguf", None), ("a", None, None)])],
+    ids=["the port that it names", "another"],
+)
+def test_who_listens_where_a_proxy_finds_its_model_answering_is_its_child_though_no_line_started_it(
+    tmp_path: Path, port: int, known: list[tuple[str | None, str | None, int | None]]
+) -> None:
+    # At its default level a proxy does not say what it starts.
+    lines = [PROXY, loaded("a"), LISTENS.format(port), HEALTHY.format("a"), REQUEST]
+    found = case(tmp_path, server="\n".join(lines) + "\n")
+    of_request = "(SELECT number FROM line LEFT JOIN load USING (load_id) ORDER BY ordinal DESC LIMIT 1)"
+    told = f"SELECT label, nullif(model, label), {of_request} FROM load ORDER BY number"
+    assert rows(found, told) == known
+    assert items(found) == [(1, "CUDA0", "target", "weights", 4914.18)]
+
+
+@pytest.mark.parametrize(
+    ("of", "reason"),
+    [(EVICTS, "evicted"), ("[INFO] <a> Unloading model, TTL of 300s reached", "stopped")],
+    ids=["evicted", "unloaded"],
+)
+def test_what_a_proxy_says_later_of_such_a_child_ends_its_load(tmp_path: Path, of: str, reason: str) -> None:
+    first = [PROXY, loaded("a"), LISTENS.format(10001), HEALTHY.format("a"), of]
+    second = [loaded("b"), LISTENS.format(10002), HEALTHY.format("b").replace("10001", "10002"), REQUEST]
+    found = case(tmp_path, server="\n".join([*first, *second]) + "\n")
+    told = "SELECT number, label, ready_line IS NOT NULL, end_reason FROM load ORDER BY number"
+    assert rows(found, told) == [(1, "a", True, reason), (2, "b", True, "log_ends")]
+    assert items(found) == [(number, "CUDA0", "target", "weights", 4914.18) for number in (1, 2)]
+    last = "SELECT number FROM line LEFT JOIN load USING (load_id) ORDER BY ordinal DESC LIMIT 1"
+    assert rows(found, last) == [(2,)]
+
+
+def test_an_engine_of_several_processes_that_a_proxy_starts_holds_its_amounts_once(tmp_path: Path) -> None:
+    engine = parallel(["EngineCore"], ["Worker_TP0", "Worker_TP1"]).rstrip()
+    found = case(tmp_path, server="\n".join([PROXY, COMMAND.format("a"), engine, HEALTHY.format("a")]) + "\n")
+    # That they are one start no line says.
+    assert rows(found, "SELECT number, engine, ready_line IS NOT NULL FROM load ORDER BY number") == [
+        (1, "llama-swap", True),
+        (2, "vllm", True),
+    ]
+    assert items(found) == [(2, device, "target", "weights", 7823.36) for device in ("CUDA0", "CUDA1")]
 
 
 def test_first_words_of_one_of_two_children_that_were_started_are_of_either(tmp_path: Path) -> None:

@@ -47,8 +47,13 @@ SLEEP = """\
 """
 
 
-def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path) -> None:
-    found = case(tmp_path, server=BEGIN + ALPHA + SLEEP + later(ALPHA, 11))
+ASKED = "{}.500.000 I srv  log_server_r: done request: GET /props 127.0.0.1 200\n"
+
+
+@pytest.mark.parametrize("asked", ["", ASKED], ids=["nobody asks", "it answers while it loads"])
+def test_a_sleep_ends_a_load_and_waking_begins_another_in_the_same_process(tmp_path: Path, asked: str) -> None:
+    woken = "".join(f"{line}\n{asked.format(line[:4])}" for line in later(ALPHA, 11).splitlines())
+    found = case(tmp_path, server=BEGIN + ALPHA + SLEEP + woken)
     assert lives(found) == [(1, "alpha.gguf", True, "sleep"), (2, "alpha.gguf", True, "log_ends")]
     assert items(found) == ALPHA_HOLDS + [(2, *row[1:]) for row in ALPHA_HOLDS]
     assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(1,)]
@@ -532,6 +537,21 @@ def test_a_child_that_begins_again_on_a_port_is_another_and_the_one_before_is_go
     assert items(found) == ALPHA_HOLDS + BETA_HOLDS
     assert rows(found, "SELECT count(DISTINCT process_id) FROM load") == [(2,)]
     assert {(scope, suspect) for _, scope, suspect in owners(found, "buffer_allocated")} == {("exact", None)}
+
+
+@pytest.mark.parametrize(
+    ("clock", "number"), [("0.50.000.000", None), ("0.00.100.000", 2)], ids=["goes on", "begins anew"]
+)
+def test_the_last_words_of_a_child_behind_the_next_ones_spawn_are_not_given_to_the_next_one(
+    tmp_path: Path, clock: str, number: int | None
+) -> None:
+    spawned = ROUTER + SPAWNS.format(0, "alpha") + of_port(BEGIN + ALPHA) + SPAWNS.format(4, "beta")
+    words = of_port(f"{clock} I srv    operator(): operator(): cleaning up before exit...")
+    found = case(tmp_path, server=spawned + words + of_port(BEGIN + BETA))
+    assert rows(found, "SELECT number FROM load_ended LEFT JOIN load USING (load_id)") == [(number,)]
+    if number is None:
+        assert lives(found) == [(1, "alpha", True, "unknown"), (2, "beta", True, "log_ends")]
+        assert items(found) == ALPHA_HOLDS + BETA_HOLDS
 
 
 def test_what_a_childs_tag_stands_before_when_it_is_gone_is_of_its_process_and_of_no_load(tmp_path: Path) -> None:

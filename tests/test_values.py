@@ -810,7 +810,7 @@ VALUES: dict[str, list[tuple[str, list[Row]]]] = {
 }
 
 LIVES = """
-    SELECT number, load.engine, implied, ready_line IS NOT NULL, load.end_reason, parts
+    SELECT number, load.engine, implied, ready_line IS NOT NULL, load.end_reason, parts, models
     FROM load JOIN loads USING (load_id, number) ORDER BY number
 """
 HELD = """
@@ -825,10 +825,10 @@ OWNED = """
 
 # Of the public cases that say how many loads they hold or give values by load: the loads in order, whose each counted
 # amount is and which part of it, and whose the other lines are. A load is one start of a server: a case that counts a
-# draft as a second one has one load here, of two parts.
+# draft as a second one has one load here, of two models: `models` summed over the loads is what such a case counts.
 LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
     "llamacpp-drafter-overwrites-target": (
-        [(1, "llama.cpp", True, False, "log_ends", "target draft")],
+        [(1, "llama.cpp", True, False, "log_ends", "target draft", 2)],
         [
             (1, "target", "CUDA1", "weights", 3313.42),
             (1, "draft", "CUDA1", "weights", 655.73),
@@ -838,7 +838,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [],
     ),
     "llamacpp-mtp-sibling-partial-load": (
-        [(1, "llama.cpp", True, False, "log_ends", "mtp")],
+        [(1, "llama.cpp", True, False, "log_ends", "mtp", 2)],
         [(1, "mtp", "CPU_Mapped", "weights", 21623.3), (1, "mtp", "CUDA0", "weights", 555.21)],
         [
             (1, "mtp", "layers_offloaded", 1),
@@ -849,12 +849,12 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "llamacpp-breakdown-table-three-cards": (
-        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [(1, "llama.cpp", True, False, "log_ends", None, 1)],
         [],
         [(1, "target", "breakdown_reported", 4)],
     ),
     "llamacpp-oom-line-but-server-lives": (
-        [(1, "llama.cpp", True, True, "log_ends", None)],  # it ends with its slots: it was complete
+        [(1, "llama.cpp", True, True, "log_ends", None, 1)],  # it ends with its slots: it was complete
         [],
         [
             (1, "target", "allocation_failed", 2),
@@ -863,7 +863,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "llamacpp-rocm-oom-says-cuda": (
-        [(1, "llama.cpp", True, False, "failed", None)],
+        [(1, "llama.cpp", True, False, "failed", None, 1)],
         [],
         [
             (1, "target", "allocation_failed", 2),
@@ -872,7 +872,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "llamacpp-compose-repeated-oom": (
-        [(1, "llama.cpp", True, True, "log_ends", None)],  # it serves: its container says that it is no supervisor's
+        [(1, "llama.cpp", True, True, "log_ends", None, 1)],  # it serves: its container says that it is no supervisor's
         [],
         [
             (1, "target", "allocation_failed", 8),
@@ -883,7 +883,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "llamacpp-draft-starts-with-1840-free": (
-        [(1, "llama.cpp", True, False, "log_ends", "target draft")],  # the draft holds nothing yet, and is named
+        [(1, "llama.cpp", True, False, "log_ends", "target draft", 2)],  # the draft holds nothing yet, and is named
         [
             (1, "target", "ROCm0", "kv_cache", 4352.0),
             (1, "target", "ROCm_Host", "output", 0.58),
@@ -897,7 +897,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "llamacpp-2023-wording-no-offload": (
-        [(1, "llama.cpp", False, False, "log_ends", "target")],
+        [(1, "llama.cpp", False, False, "log_ends", "target", 1)],
         # No layer is on a card, so the cache is the host's.
         [
             (1, "target", "CUDA", "weights", 0.0),
@@ -914,7 +914,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "llamacpp-2024-two-cards-pipeline": (
-        [(1, "llama.cpp", True, False, "log_ends", "target")],
+        [(1, "llama.cpp", True, False, "log_ends", "target", 1)],
         [
             (1, "target", "CPU", "weights", 1640.62),
             (1, "target", "CUDA0", "weights", 5434.38),
@@ -934,8 +934,8 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
     "ollama-same-model-reloaded": (
         # That the first was given up is nowhere in the excerpt.
         [
-            (1, "llama.cpp", False, True, "log_ends", "draft"),
-            (2, "llama.cpp", False, False, "log_ends", None),
+            (1, "llama.cpp", False, True, "log_ends", "draft", 1),
+            (2, "llama.cpp", False, False, "log_ends", None, 1),
         ],
         [(1, "draft", "CUDA0", "compute", 132.02), (1, "draft", "CUDA_Host", "compute", 84.02)],
         [
@@ -953,8 +953,8 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
     ),
     "ollama-journald-vision-four-cards": (
         [
-            (1, "llama.cpp", True, False, "unknown", "target"),
-            (2, "ollama", False, False, "log_ends", None),
+            (1, "llama.cpp", True, False, "unknown", "target", 1),
+            (2, "ollama", False, False, "log_ends", None, 1),
         ],
         [
             (1, "target", "CUDA3", "weights", 6520.8),
@@ -971,12 +971,12 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "ollama-alloc-retry-during-fit": (
-        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [(1, "llama.cpp", True, False, "log_ends", None, 1)],
         [],
         [(1, "target", "allocation_failed", 4), (1, "target", "arguments_reported", 1)],
     ),
     "llamacpp-hybrid-recurrent-state": (
-        [(1, "llama.cpp", True, False, "log_ends", "target")],
+        [(1, "llama.cpp", True, False, "log_ends", "target", 1)],
         [
             (1, "target", "ROCm_Host", "output", 2.32),
             (1, "target", "ROCm0", "kv_cache", 768.0),
@@ -987,18 +987,18 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [(1, "target", "cache_described", 2), (1, "target", "setting_reported", 8)],
     ),
     "llamacpp-router-swap-force-kill": (
-        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [(1, "llama.cpp", True, False, "log_ends", None, 1)],
         [],
         # Which model the port serves is not in the excerpt: that the one that the router kills is it is not known.
         [(1, "target", "request_moved", 1), (1, "target", "setting_reported", 1), (None, None, "load_ended", 1)],
     ),
     "llamacpp-spec-stats-three-drafters": (
-        [(1, "llama.cpp", True, False, "log_ends", None)],
+        [(1, "llama.cpp", True, False, "log_ends", None, 1)],
         [],
         [(1, "target", "draft_accepted", 4), (1, "target", "request_moved", 3), (1, "target", "request_timed", 3)],
     ),
     "llamaswap-vulkan-partial-offload": (
-        [(1, "llama.cpp", True, False, "log_ends", "target")],
+        [(1, "llama.cpp", True, False, "log_ends", "target", 1)],
         [(1, "target", "Vulkan0", "weights", 1952.34), (1, "target", "CPU_Mapped", "weights", 5003.78)],
         [
             (1, "target", "layers_offloaded", 1),
@@ -1007,12 +1007,12 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "ollama-free-memory-underflow": (
-        [(1, "ollama", True, False, "stopped", None)],
+        [(1, "ollama", True, False, "stopped", None, None)],
         [],
         [(1, "target", "load_ended", 2), (None, None, "device_seen", 2)],
     ),
     "ollama-journald-glued-lines": (
-        [(1, "llama.cpp", True, True, "log_ends", "target")],
+        [(1, "llama.cpp", True, True, "log_ends", "target", 1)],
         [
             (1, "target", "CUDA0", "kv_cache", 896.0),
             (1, "target", "CUDA_Host", "output", 2.0),
@@ -1027,7 +1027,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "sglang-tp8-interleaved": (
-        [(1, "sglang", True, False, "log_ends", "target")],
+        [(1, "sglang", True, False, "log_ends", "target", 1)],
         [
             (1, "target", "5", "kv_cache", 109178.88),
             (1, "target", "1", "kv_cache", 109178.88),
@@ -1037,17 +1037,17 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [(1, "target", "memory_profiled", 7)],
     ),
     "vllm-sleep-leaves-others-memory": (
-        [(1, "vllm", True, False, "log_ends", "target")],
+        [(1, "vllm", True, False, "log_ends", "target", 1)],
         [(1, "target", "", "weights", 8847.36)],
         [(1, "target", "memory_profiled", 2), (None, None, "buffer_released", 1)],
     ),
     "vllm-spec-metrics-two-engines": (
-        [(1, "vllm", True, False, "log_ends", None)],
+        [(1, "vllm", True, False, "log_ends", None, 1)],
         [],
         [(1, "target", "draft_accepted", 2), (1, "target", "engine_measured", 2)],
     ),
     "vllm-tp-workers-interleaved-sentences": (
-        [(1, "vllm", True, False, "log_ends", "target")],
+        [(1, "vllm", True, False, "log_ends", "target", 1)],
         # Workers without a rank: each holds its own on a card of its own, which nothing names.
         [
             (1, "target", "pid=1521", "weights", 21719.04),
@@ -1057,22 +1057,22 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         [(1, "target", "memory_profiled", 5)],
     ),
     "vllm-tp2-graph-estimate": (
-        [(1, "vllm", True, False, "log_ends", None)],
+        [(1, "vllm", True, False, "log_ends", None, 1)],
         [],
         [(1, "target", "memory_estimated", 2), (1, "target", "pool_sized", 1), (1, "target", "setting_reported", 2)],
     ),
     "vllm-ansi-colours-in-ci-log": (
-        [(1, "vllm", True, False, "failed", None)],
+        [(1, "vllm", True, False, "failed", None, None)],
         [],
         [(1, "target", "start_refused", 1)],
     ),
     "vllm-compose-no-cache-blocks": (
-        [(1, "vllm", True, False, "failed", None)],
+        [(1, "vllm", True, False, "failed", None, None)],
         [],
         [(1, "target", "start_refused", 1)],
     ),
     "ollama-journald-runner-cudamalloc": (
-        [(1, "ollama", True, False, "crashed", None)],  # known by its end alone
+        [(1, "ollama", True, False, "crashed", None, 1)],  # known by its end alone
         [],
         [
             (1, "target", "allocation_failed", 1),
@@ -1082,14 +1082,14 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
     ),
     "vllm-profile-table-tp1-tp2": (
         [
-            (1, "vllm", True, False, "unknown", "target"),
-            (2, "vllm", True, False, "log_ends", "target"),
+            (1, "vllm", True, False, "unknown", "target", 1),
+            (2, "vllm", True, False, "log_ends", "target", 1),
         ],
         [(1, "target", "", "weights", 15319.04), (2, "target", "", "weights", 7659.52)],  # 14.96 and 7.48 GiB
         [(1, "target", "memory_profiled", 7), (2, "target", "memory_profiled", 6)],
     ),
     "vllm-card-empty-then-only-16-free": (
-        [(1, "vllm", True, False, "failed", None)],
+        [(1, "vllm", True, False, "failed", None, None)],
         [],
         [
             (1, "target", "failure_reported", 1),
@@ -1098,12 +1098,12 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "vllm-hybrid-concurrency-not-a-quotient": (
-        [(1, "vllm", True, False, "log_ends", None), (2, "vllm", True, False, "log_ends", None)],
+        [(1, "vllm", True, False, "log_ends", None, 1), (2, "vllm", True, False, "log_ends", None, 1)],
         [],
         [(1, "target", "pool_sized", 3), (2, "target", "pool_sized", 3)],
     ),
     "vllm-tp2-desktop-on-one-card": (
-        [(1, "vllm", False, False, "log_ends", None), (2, "vllm", True, False, "log_ends", None)],
+        [(1, "vllm", False, False, "log_ends", None, 1), (2, "vllm", True, False, "log_ends", None, 1)],
         [],
         [
             (1, "target", "arguments_reported", 1),
@@ -1112,7 +1112,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "ollama-reload-each-request-parallel": (
-        [(1, "ollama", False, True, "log_ends", None)],
+        [(1, "ollama", False, True, "log_ends", None, 1)],
         [],
         # What names the model is its load's: when it was ready, its ten minutes of keep-alive, the second request.
         [
@@ -1123,7 +1123,7 @@ LOADS_OF: dict[str, tuple[list[Row], list[Row], list[Row]]] = {
         ],
     ),
     "vllm-same-kv-bytes-twice-the-tokens": (
-        [(1, "vllm", True, False, "unknown", None), (2, "vllm", True, False, "log_ends", None)],
+        [(1, "vllm", True, False, "unknown", None, 1), (2, "vllm", True, False, "log_ends", None, 1)],
         [],
         [(1, "target", "pool_sized", 3), (2, "target", "pool_sized", 3)],
     ),

@@ -194,7 +194,7 @@ def test_the_trace_has_cards_and_loads_as_processes_and_memory_as_counters(tmp_p
     events = json.loads(target.read_text("utf-8"))["traceEvents"]
     named = [one["args"]["name"] for one in events if one["name"] == "process_name"]
     assert named == ["GPU 0 NVIDIA GeForce RTX 3090", "1 coder.gguf"]
-    assert [one["args"]["MiB"] for one in events if one["name"] == "pid 4711 MiB"] == [518, 5434, 7806, 0]
+    assert [one["args"]["MiB"] for one in events if one["name"] == "pid 4711"] == [518, 5434, 7806, 0]
     assert [(one["name"], one["dur"]) for one in events if one["ph"] == "X"] == [
         ("allocate", 4001000),
         ("serve", 2498000),

@@ -25,11 +25,12 @@ CASES = [
 ]
 NEEDED = {
     "M": {"ph", "pid", "name", "args"},
+    "thread_name": {"ph", "pid", "tid", "name", "args"},
     "C": {"ph", "pid", "ts", "name", "args"},
     "X": {"ph", "pid", "tid", "ts", "dur", "name", "cat"},
     "i": {"ph", "pid", "tid", "ts", "s", "name", "cat"},
 }
-"""Keys of the events that are written, by phase: metadata, counters, complete and instant events."""
+"""Keys of the events that are written, by phase (a thread's name by its own): metadata, counters, complete, instant."""
 
 NANOSECONDS = 2**63
 """A viewer keeps times in nanoseconds, in 64 bits."""
@@ -50,7 +51,7 @@ def test_each_event_has_what_its_phase_needs_and_nothing_a_viewer_drops(name: st
     events = exported(name, tmp_path)
     assert {event["ph"] for event in events} >= {"M", "C", "X"}
     for event in events:
-        assert set(event) == NEEDED[event["ph"]], event
+        assert set(event) == NEEDED.get(event["name"], NEEDED[event["ph"]]), event
         assert isinstance(event["pid"], int)
         assert isinstance(event["name"], str)
         assert event["name"]
@@ -79,8 +80,27 @@ def test_each_process_is_named_once_and_in_order(name: str, tmp_path: Path) -> N
     }
     assert len(named) == len(set(named))
     assert used <= set(named) == set(orders)
-    assert {event["name"] for event in events if event["ph"] == "M"} == {"process_name", "process_sort_index"}
+    metadata = {event["name"] for event in events if event["ph"] == "M"}
+    assert metadata == {"process_name", "process_sort_index", "thread_name"}
     assert all(isinstance(event["args"]["name"], str) for event in events if event["name"] == "process_name")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_lane_is_named_for_what_is_in_it(name: str, tmp_path: Path) -> None:
+    events = exported(name, tmp_path)
+    names = {"X": "phases", "i": "unexplained steps"}
+    wanted = {(event["pid"], event["tid"]): names[event["ph"]] for event in events if event["ph"] in names}
+    lanes = [event for event in events if event["name"] == "thread_name"]
+    assert {(event["pid"], event["tid"]): event["args"]["name"] for event in lanes} == wanted
+    assert len(lanes) == len(wanted)
+    # A thread with the number of its process is shown as "main thread".
+    assert all(pid != tid for pid, tid in wanted)
+
+
+def test_a_counter_leaves_its_unit_to_its_argument_since_both_are_shown(tmp_path: Path) -> None:
+    events = exported("vllm-two-cards", tmp_path)
+    shown = {f"{event['name']} {unit}" for event in events if event["ph"] == "C" for unit in event["args"]}
+    assert shown == {"used MiB", "pid 1119 MiB", "pid 1120 MiB"}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -255,6 +255,10 @@ WRONG = {
     ),
     "a rule switched off": (asserts("no_failures = false", "server.log"), "no_failures is true, or is left out"),
     "a number as text": (asserts('max_weights_mib = "1"', "server.log"), "max_weights_mib must be a number, not '1'"),
+    "a number that nothing exceeds": (
+        asserts("max_weights_mib = nan", "server.log"),
+        "max_weights_mib must be a number, not nan",
+    ),
     "a selector as number": (asserts("unit = 1\nno_failures = true", "server.log"), "unit must be a text, not 1"),
     "another moment": (
         asserts('at = "noon"\nno_failures = true', "server.log"),

@@ -271,7 +271,7 @@ def _is_model(wanted: str | None, load: Mapping[str, Any]) -> bool:
 
 def _outcome(file: Path, subject: Subject, rule: str, limit: float | bool) -> Outcome:
     row = subject.row
-    asserted = rule if limit is True else f"{rule} = {limit:g}"
+    asserted = rule if limit is True else f"{rule} = {limit:.15g}"
     outcome = Outcome(f"assert {row.number}: {asserted}", row.about, rule, str(file))
     where = f"{file}, [[assert]] {row.number}"
     said = list(RULES[rule](subject, limit))

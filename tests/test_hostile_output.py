@@ -146,6 +146,11 @@ def test_rows_are_inert_in_every_format(evidence: Path, form: str) -> None:
         run("query", view, str(evidence / "it.case"), "--format", form, "--rows", "300")
 
 
+def test_a_line_that_is_explained_is_inert() -> None:
+    text = " ".join(re.sub(r"[\n\r\ud800-\udfff]", " ", one) for one in CORPUS)
+    run("formats", "explain", f"0.00.002.000 I srv    load_model: loading model '/m/{text}.gguf'")
+
+
 def test_a_page_a_trace_a_comparison_and_a_check_of_a_report_are_inert(evidence: Path, tmp_path: Path) -> None:
     case = str(evidence / "it.case")
     run("report", case, "-o", "-")

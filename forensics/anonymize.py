@@ -19,30 +19,52 @@ __all__ = ["MASK", "Anonymizer", "masked", "split"]
 
 MASK = "***"
 
-CALLED = r"[A-Za-z0-9_.-]*(?:KEY|TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|AUTH)[A-Za-z0-9_.-]*"
+VALUE = r"\"[^\"\n]+\"|'[^'\n]+'|\\\"[^\"\\\n]+\\\""
+"""In quotes, also in those of a text in JSON."""
+CALLED = r"[A-Za-z0-9_.-]{0,64}(?:KEY|TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|AUTH)[A-Za-z0-9_.-]{0,64}"
 SECRETS = (
     re.compile(r"(?P<keep>\b[Bb]earer\s+)(?P<gone>[A-Za-z0-9._~+/=-]{8,})"),
-    re.compile(r"(?P<keep>://)(?P<gone>[^\s/@:]+:[^\s/@]+)(?=@)"),
+    re.compile(r"(?i)(?P<keep>\bauthorization['\"]?\s*[=:]\s*['\"]?(?:[a-z]+[ ]+)?)(?P<gone>[^\s'\"]+)"),
+    re.compile(r"(?P<keep>://)(?P<gone>[^\s/@]+)(?=@)"),
+    re.compile(r"(?P<keep>[?&](?:sig|signature|code)=)(?P<gone>[^\s&'\"]+)"),
     re.compile(
         r"(?P<keep>(?<![A-Za-z0-9]))"
-        r"(?P<gone>(?:hf_|sk-|ghp_|gho_|github_pat_|glpat-|xox[abp]-|AKIA)[A-Za-z0-9_-]{12,})"
+        r"(?P<gone>(?:hf_|sk-|sk_live_|gh[opsu]_|github_pat_|glpat-|gsk_|npm_|nvapi-|r8_|dckr_pat_|xox[abp]-|AKIA|ASIA|AIza)"
+        r"[A-Za-z0-9_-]{12,}|eyJ[\w-]{8,999}\.eyJ[\w-]{8,}\.[\w-]*)"
+    ),
+    # 'api_key': ['value', 'value'] and api_key=['value', 'value'], as programs print what they were given
+    re.compile(
+        rf"(?i)(?P<keep>(?:['\"]{CALLED}['\"]\s*:|(?<![\w.-]){CALLED}\s*=)\s*\[\s*(?P<quote>\\?['\"]))"
+        r"(?P<gone>[^\]\n]{1,999})(?=(?P=quote)\s*\])"
     ),
     # "NAME=two words", as units quote a whole assignment
     re.compile(rf"(?i)(?P<keep>\"{CALLED}=)(?P<gone>[^\"\n]+)(?=\")"),
+    re.compile(rf"(?i)(?P<keep>'{CALLED}=)(?P<gone>[^'\n]+)(?=')"),
     # NAME=value and NAME: value, in unit files, environments and argument lists
     re.compile(
-        rf"(?i)(?P<keep>(?<![\w-]){CALLED}\s*[=:]\s*)(?!bearer\b)(?P<gone>\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;)}}\]]+)"
+        rf"(?i)(?P<keep>(?<![\w.-]){CALLED}\s*[=:]\s*)(?!(?:bearer|basic|digest|token)\b|\[\s*\\?['\"])"
+        rf"(?P<gone>{VALUE}|(?:[^\s\"',;)}}\]\\]|,(?=[^\s\"']))+)"
     ),
-    # --api-key value
-    re.compile(r"(?i)(?P<keep>--[a-z-]*(?:key|token|secret|password)[ ]+)(?P<gone>(?!--)[^\s\"']+)"),
-    # 'api_key': ['value']
-    re.compile(rf"(?i)(?P<keep>['\"]{CALLED}['\"]\s*:\s*\[?\s*)(?P<gone>'[^'\n]+'|\"[^\"\n]+\")"),
+    re.compile(rf"(?P<keep>\b[A-Z0-9_]*(?:PASS|_PWD|COOKIE|JWT)=)(?P<gone>{VALUE}|[^\s\"'\\]+)"),
+    # --api-key value and '--api-key', 'value'; a unit file may go on in its next line
+    re.compile(
+        r"(?i)(?P<keep>(?<![\w-])(?:--[a-z_-]{0,64}(?:key|token|secret|password|passwd|pass|auth|credential|bearer)s?|-hft)"
+        r"(?:['\"],?)?(?:[ ]|\\\n)[ ]*(?:\\\n[ ]*)?)"
+        rf"(?P<gone>{VALUE}|(?!-)[^\s\"'\\]+)"
+    ),
+    # 'api_key': 'value'
+    re.compile(rf"(?i)(?P<keep>['\"]{CALLED}['\"]\s*:\s*)(?P<gone>{VALUE})"),
 )
 NO_SECRET = frozenset("none null true false 0 1 yes no".split())
-"""Values that say whether there is a secret, and are none. A count of tokens is none either."""
-COUNTED = re.compile(r"(?i)(?:tokens|tokenizer|token_(?:id|type)|bos|eos|max|num|n_|per_)")
+"""Values that say whether there is a secret, and are none."""
+COUNTED = re.compile(
+    r"(?i)tokens|tokeniz|token_(?:id|type)|(?:bos|eos|eot|pad|unk|sep|cls|mask|first|last|next|per|output)[ _-]?token"
+)
+OPENS = re.compile(r"(?i)key|secret|pass|credential|auth|api|access|session|hf_")
+"""What is counted or part of a vocabulary is no secret either, unless its name says that it opens something."""
 NAMED = re.compile(r"secret-[0-9a-f]{8}")
 """A secret that has its name already."""
+QUOTED = re.compile(r"(\\?['\"])(.*)\1")
 DIGITS = re.compile(r"[-+]?[\d.,]+%?")
 
 MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
@@ -60,9 +82,11 @@ MAC = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![\w:])")
 PATH = re.compile(
     # In quotes a path may hold blanks; what goes on with an option or another path is a command.
     r"(?P<quote>['\"])(?P<quoted>~?(?:/(?:[^'\"\n/ ]|[ ](?![-/]))+)+)(?P=quote)"
-    r"|(?<![\w/.<~-])(?P<bare>~?(?:/[\w.@+=%~,-]+){2,})"
+    r"|(?:(?<![\w/.<~-])|(?<=file://))(?P<bare>~?(?:/[\w.@+=%~,-]+){2,})"
 )
-URL_HOST = re.compile(r"(?P<keep>[a-z]{2,10}://(?:[^\s/@]*@)?)(?P<host>[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*)")
+URL_HOST = re.compile(
+    r"(?P<keep>[a-z][a-z0-9+.-]{1,12}://(?:[^\s/@]*@)?)(?P<host>[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*)"
+)
 PUBLIC = frozenset("localhost huggingface.co hf.co github.com pytorch.org".split())
 USER = re.compile(
     r"(?P<keep>\b(?:User|Group|USER|LOGNAME|SUDO_USER)=|\b(?:for|by|of) user |\buser=)(?P<gone>[A-Za-z_][\w.-]{1,31})"
@@ -99,17 +123,17 @@ def _secrets(text: str, name: Callable[[str], str]) -> str:
 
         def gone(found: re.Match[str]) -> str:
             keep, value = found["keep"], found["gone"]
-            bare = value.strip("'\"")
+            quoted = QUOTED.fullmatch(value)
+            quote, bare = quoted.groups() if quoted else ("", value)
             if (
                 bare == MASK
                 or NAMED.fullmatch(bare)
                 or bare.lower() in NO_SECRET
                 or DIGITS.fullmatch(bare)
-                or COUNTED.search(keep)
+                or (COUNTED.search(keep) and not OPENS.search(keep))
                 or not bare
             ):
                 return found[0]
-            quote = value[0] if value[:1] in "'\"" else ""
             return f"{keep}{quote}{name(bare)}{quote}"
 
         text = pattern.sub(gone, text)

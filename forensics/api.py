@@ -21,7 +21,7 @@ from .opened import Opened, chosen_loads, known_unit, open_inputs, parse_time, p
 from .opened import open_case as open_file
 from .printing import parse_self_report
 from .provenance import Asked, provenance
-from .query import Limits, lock, run_query
+from .query import Limits, bounded_memory, lock, run_query
 from .report_json import render_json
 from .window import Window
 
@@ -183,7 +183,8 @@ class Case:
             sql: The query.
             rows: Most rows that come back; a warning says if there are more.
             seconds_s: Longest that it may run.
-            memory_bytes: Most that queries of this case may take; the first one decides.
+            memory_bytes: Most that queries of this case may take; the first one decides. While one runs, the process
+                gets no more than that beside what it holds, and some room for the rows.
 
         Raises:
             QuestionError: It is not allowed, not right, or did not end in time.
@@ -192,7 +193,8 @@ class Case:
         if not self._locked:
             lock(self._opened.connection, limits)
             self._locked = True
-        result = run_query(self._opened, sql, limits)
+        with bounded_memory(limits):
+            result = run_query(self._opened, sql, limits)
         if result.more:
             warnings.warn(f"only the first {rows} rows of the query came back", stacklevel=2)
         columns: dict[str, pl.Series] = {}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +124,8 @@ def _row(number: int, told: Mapping[str, Any], where: str) -> Assertion:
         if key.startswith("no_"):
             if value is not True:
                 raise UsageError(f"{where}: {key} is true, or is left out; it cannot be {value!r}")
-        elif isinstance(value, bool) or not isinstance(value, int | float):
-            raise UsageError(f"{where}: {key} must be a number, not {value!r}")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise UsageError(f"{where}: {key} must be a number, not {value!r}")  # nothing is more or less than nan
     if not rules:
         raise UsageError(f"{where}: it asserts nothing; known: {', '.join(RULES)}")
     at = told.get("at", "last")
@@ -270,7 +271,7 @@ def _is_model(wanted: str | None, load: Mapping[str, Any]) -> bool:
 
 def _outcome(file: Path, subject: Subject, rule: str, limit: float | bool) -> Outcome:
     row = subject.row
-    asserted = rule if limit is True else f"{rule} = {limit:g}"
+    asserted = rule if limit is True else f"{rule} = {limit:.15g}"
     outcome = Outcome(f"assert {row.number}: {asserted}", row.about, rule, str(file))
     where = f"{file}, [[assert]] {row.number}"
     said = list(RULES[rule](subject, limit))

@@ -234,7 +234,12 @@ def _ask(bundle: Bundle, catalogue: Catalogue) -> None:
                 answer = ask(port, probe["path"])
                 if answer is not None:
                     name = f"probes/{port}{probe['path'].replace('/', '.')}.txt"
-                    bundle.add(name, answer, f"GET {probe['path']} on port {port}: {probe['what']}")
+                    text = masked(answer.decode("utf-8", "surrogateescape"))
+                    bundle.add(
+                        name,
+                        text.encode("utf-8", "surrogateescape"),
+                        f"GET {probe['path']} on port {port}: {probe['what']}",
+                    )
 
 
 def ask(port: int, path: str) -> bytes | None:

@@ -105,7 +105,7 @@ def _told(outcome: Outcome) -> list[tuple[Failure, str]]:
 def _sentence(failure: Failure, level: str) -> str:
     shown = "" if failure.evidence is None else f"; shown by {failure.evidence}"
     verb = "got" if level == "error" else "cannot tell:"
-    return visible(f"{failure.where}: expected {failure.expected}, {verb} {failure.got}{shown}")
+    return f"{failure.where}: expected {failure.expected}, {verb} {failure.got}{shown}"
 
 
 def _as_junit(outcomes: Sequence[Outcome]) -> str:
@@ -119,7 +119,7 @@ def _as_junit(outcomes: Sequence[Outcome]) -> str:
         case = ElementTree.SubElement(suite, "testcase", {"classname": visible(one.file), "name": visible(one.name)})
         kind = "failure" if one.failures else "error"
         if told := _told(one):
-            sentences = [_sentence(failure, level) for failure, level in told]
+            sentences = [visible(_sentence(failure, level)) for failure, level in told]
             found = ElementTree.SubElement(case, kind, {"type": one.rule, "message": sentences[0]})
             found.text = "\n".join(sentences)
     ElementTree.indent(suites)
@@ -135,15 +135,15 @@ def _as_sarif(outcomes: Sequence[Outcome]) -> str:
             location: dict[str, Any] = {"artifactLocation": {"uri": quote(place.source if place else one.file)}}
             if place is not None:
                 location["region"] = (
-                    {"byteOffset": place.offset, "snippet": {"text": visible(place.text)}}
+                    {"byteOffset": place.offset, "snippet": {"text": place.text}}
                     if place.line is None
-                    else {"startLine": place.line, "snippet": {"text": visible(place.text)}}
+                    else {"startLine": place.line, "snippet": {"text": place.text}}
                 )
             results.append(
                 {
                     "ruleId": one.rule,
                     "level": level,
-                    "message": {"text": f"{visible(one.name)}: {_sentence(failure, level)}"},
+                    "message": {"text": f"{one.name}: {_sentence(failure, level)}"},
                     "locations": [{"physicalLocation": location}],
                 }
             )
@@ -163,7 +163,7 @@ def _as_github(outcomes: Sequence[Outcome]) -> str:
             where = f"file={_property(place.source if place else one.file)}"
             if place is not None and place.line is not None:
                 where += f",line={place.line}"
-            message = _sentence(failure, level).replace("%", "%25")
+            message = visible(_sentence(failure, level)).replace("%", "%25")
             parts.append(f"::{level} {where},title={_property(one.name)}::{message}")
     return "\n".join([*parts, as_text(outcomes).rsplit("\n", 1)[-1]])
 

@@ -71,8 +71,10 @@ def main() -> None:
     try:
         _with(asked or COMMANDS)()
     except ForensicsError as error:
-        for line in str(error).splitlines():
-            typer.echo(f"forensics: {line}", err=True)
+        from .safe import visible  # noqa: PLC0415  # takes long to import
+
+        for line in error.args:
+            typer.echo(visible(f"forensics: {line}"), err=True)
         sys.exit(2)
     except RuntimeError as error:
         # What duckdb (1.x, its Python client) makes of Ctrl-C while it works.

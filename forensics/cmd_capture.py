@@ -81,7 +81,7 @@ def this_machine(*, at_us: int | None = None, patterns: Sequence[Path] = (), qui
         inputs = [Named(f"this machine: {path.name}", path) for path in files_of(bundle)]
         if not inputs:
             what = "no input, and nothing to look at on this machine: give log files, telemetry files, a folder that "
-            raise UsageError("\n".join([f"{what}holds both, or --case FILE", *words(bundle.not_read)]))
+            raise UsageError(f"{what}holds both, or --case FILE", *words(bundle.not_read))
         for text in words(bundle.not_read):
             typer.echo(visible(f"forensics: {text}"), err=True)
         return open_inputs(inputs, at_us=at_us, patterns=patterns)

@@ -122,7 +122,8 @@ def _follow(once: Callable[[], None], look: Callable[[], object], seen: object, 
         except ForensicsError as error:
             # A log that is being rotated is not there for a moment: the case stays, and the next look may find it.
             if str(error) != told:
-                typer.echo(visible(f"forensics: {error}"), err=True)
+                for line in error.args:
+                    typer.echo(visible(f"forensics: {line}"), err=True)
             told = str(error)
         else:
             seen, told = now, ""

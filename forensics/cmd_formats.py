@@ -84,7 +84,7 @@ def explain_command(
     else:
         console = Console(highlight=False, soft_wrap=True)
         for one in _shown(attempts):
-            console.print(Text("".join(part if part == "\\" else visible(part) for part in one)))
+            console.print(Text(visible(one).replace(r"\\", "\\")))  # an expression keeps its backslashes
         if not attempts:
             console.print("No pattern's literal is in this line, nor nearly: forensics passes it over.")
     raise typer.Exit(int(not any(one.reads for one in attempts)))

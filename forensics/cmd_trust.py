@@ -18,6 +18,7 @@ from .opened import chosen_loads
 from .over_time import over_time
 from .printing import At, Format, Output, SelfReport, parse_moment, parse_self_report, print_answer
 from .report_html import render_html
+from .safe import visible
 from .verify import read_report, verify
 
 __all__ = ["page_of", "register"]
@@ -54,7 +55,7 @@ def report_command(
     page = page_of(connection, found, load=shown[-1] if shown else None, answers=answers_of(connection))
     _write(file, page)
     if not quiet:
-        typer.echo(f"{file}: {len(page.encode()) / 1024:.0f} KiB", err=True)
+        typer.echo(visible(f"{file}: {len(page.encode()) / 1024:.0f} KiB"), err=True)
     raise typer.Exit(exit_code(found))
 
 

@@ -17,7 +17,14 @@ __all__ = ["CaseError", "CatalogueError", "FaultError", "ForensicsError", "Input
 
 
 class ForensicsError(Exception):
-    """The base of all errors that are reported to the user without a traceback."""
+    """The base of all errors that are reported to the user without a traceback.
+
+    Each argument is a line of the message. What a line quotes (a file's name, a user's SQL) may hold anything, so a
+    line break in it makes no further one, and whoever prints it makes it visible.
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class InputError(ForensicsError):
@@ -43,9 +50,9 @@ class FaultError(ForensicsError):
     """Contradictions that the message lists."""
 
     def __init__(self, found: Sequence[str]) -> None:
-        more = f"\n… and {len(found) - self.MOST} more" if len(found) > self.MOST else ""
+        more = [f"… and {len(found) - self.MOST} more"] if len(found) > self.MOST else []
         what = "the result contradicts itself and is not shown; please report this:"
-        super().__init__("\n".join([what, *found[: self.MOST]]) + more)
+        super().__init__(what, *found[: self.MOST], *more)
 
 
 class UsageError(ForensicsError):

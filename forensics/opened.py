@@ -99,7 +99,7 @@ def open_inputs(
         given = ", ".join(map(str, inputs))
         raise UsageError(f"{given}: there is no file in it; give a server's log or journal, and telemetry")
     if all(one.is_unread for one in found.sources):
-        raise UsageError("\n".join([*problems(found.sources), "none of the inputs could be read"]))
+        raise UsageError(*problems(found.sources), "none of the inputs could be read")
     connection = duckdb.connect()
     store(found, connection)
     questions = load_questions()

@@ -13,6 +13,7 @@ from .answer import Answer, Ask, answer_json, answer_markdown, answer_table
 from .coverage import coverage_line
 from .errors import UsageError
 from .opened import parse_time
+from .safe import visible
 
 __all__ = ["At", "Format", "Output", "SelfReport", "parse_moment", "parse_self_report", "print_answer"]
 
@@ -78,4 +79,4 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-    typer.echo(f"forensics: wrote {path}", err=True)
+    typer.echo(visible(f"forensics: wrote {path}"), err=True)

@@ -6,6 +6,7 @@ One scheme serves every format. A character that does not print as itself is wri
     \x1b              any other byte-sized thing: a C0 control, DEL, or a byte that is not UTF-8 (then \x80 or above)
     \u202e \U000e0041 any other character that is invisible, moves text about, or has no agreed look
     \\                a backslash
+    \x3a \x23         a colon or number sign with which a build server's command begins (`::error::`, `##[group]`)
 
 Because a backslash is always doubled, an escape in the output can only have come from the character it names:
 `original` undoes `visible` exactly. Apply it once, when text is printed; twice would double the backslashes.
@@ -49,6 +50,15 @@ BLANK_BUT_PRINTABLE = frozenset(
 MARKS_IN_A_ROW = 3
 """Combining marks that a letter may carry; real writing needs no more, a stack of them paints over other lines."""
 
+COMMAND = re.compile(
+    r"""(?xi)
+    : (?= : (?: add-(?:mask|matcher|path) | debug | echo | endgroup | error | group | internal-set-repo-path | notice
+              | remove-matcher | save-state | set-(?:env|output) | stop-commands | warning ) (?: \s | :: ) )
+    | \# (?= \# (?: vso | teamcity )? \[ )
+    """
+)
+"""What a build server obeys in what a step prints: GitHub's own at a line's beginning, the others anywhere in it."""
+
 ESCAPE = re.compile(r"\\(?:[\\tnr]|(?P<letter>[xuU])(?P<digits>(?<=x)[0-9a-f]{2}|(?<=u)[0-9a-f]{4}|(?<=U)[0-9a-f]{8}))")
 
 
@@ -60,21 +70,27 @@ def visible(text: str | bytes, ascii_only: bool = False) -> str:
             `surrogateescape` has it.
         ascii_only: Write every other character as an escape too, for a console that has no more.
     """
-    if isinstance(text, str) and text.isascii() and text.isprintable() and "\\" not in text:
+    if isinstance(text, str) and text.isascii() and text.isprintable() and "\\" not in text and not _may_order(text):
         return text
     return "".join(_pieces(text, ascii_only))
+
+
+def _may_order(text: str) -> bool:
+    """A quick look for what `COMMAND` would find."""
+    return "::" in text or "##" in text
 
 
 def _pieces(text: str | bytes, ascii_only: bool) -> Iterator[str]:
     """Each character as it is shown."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
+    commands = {found.start() for found in COMMAND.finditer(text)} if _may_order(text) else ()
     marks = MARKS_IN_A_ROW  # as if the line began in the middle of a full stack: a mark needs a letter to sit on
-    for character in text:
+    for place, character in enumerate(text):
         is_mark = not character.isascii() and unicodedata.category(character) in ("Mn", "Me")
         marks = marks + 1 if is_mark else 0
         shown = character.isprintable() and character not in BLANK_BUT_PRINTABLE and character != "\\"
-        if ascii_only and not character.isascii():
+        if (ascii_only and not character.isascii()) or place in commands:
             shown = False
         if shown and marks <= MARKS_IN_A_ROW:
             if character == " ":

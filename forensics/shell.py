@@ -55,7 +55,8 @@ def run_shell(ask: Callable[[str], Result], questions: Sequence[Question]) -> No
         try:
             print_result(ask(text), output)
         except QuestionError as error:
-            typer.echo(visible(str(error)), err=True)
+            for line in error.args:
+                typer.echo(visible(line), err=True)
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
 

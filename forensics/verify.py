@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,7 @@ def read_report(path: Path) -> dict[str, Any]:
         UsageError: It is none.
     """
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes(), object_pairs_hook=_once)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
@@ -76,6 +77,16 @@ def read_report(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise UsageError(f"{path}: not a report of explain-vram; give what its --format json printed")
     return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose keys stands twice: what we check must be what another reader sees."""
+    for key, times in Counter(key for key, _ in pairs).items():
+        if times > 1:
+            raise UsageError(
+                f"not a report: {key!r} stands {times} times in one place, and readers differ in which counts"
+            )
+    return dict(pairs)
 
 
 def verify(
@@ -442,11 +453,17 @@ def _answer(
     return Answer(
         answer,
         _verdict(sources, lines, numbers, statements),
-        about=(problem,) if problem else (),
+        about=tuple(filter(None, (problem, _own_patterns(report)))),
         sections=tuple(sections),
         next=_next(sources, everything),
         code=0 if fine else 4,
     )
+
+
+def _own_patterns(report: Document) -> str:
+    """Files of patterns that are not ours: what they read is true to the bytes, and means what they say it means."""
+    files = asked_of(report).patterns
+    return f"read with patterns of {', '.join(files)}, as the report asks: look at what they read" if files else ""
 
 
 def _entry(check: Check) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ def hidden(text: str, *hosts: str) -> str:
         ("mail bob@acme.example about it", ["bob", "acme"]),
         ("link 52:54:00:ab:cd:ef up", ["52:54:00:ab:cd:ef"]),
         ("--api-key hunter2secret --host box7.acme.example", ["hunter2secret", "box7", "acme"]),
+        ("Namespace(api_key=['hunter2secret', 'second2secret'])", ["hunter2secret", "second2secret"]),
+        ("loading s3://acme-bucket/m and file:///home/alice/m", ["acme", "alice"]),
     ],
 )
 def test_what_names_people_and_machines_is_gone(line: str, gone: list[str]) -> None:
@@ -98,6 +101,59 @@ def test_unit_files_lose_their_secrets_and_nothing_else() -> None:
         'Environment="API_KEY=***"\nEnvironment=MAX_TOKENS=4096\n'
         "ExecStart=/usr/bin/llama-server --api-key *** --port 8080 -m /srv/m.gguf\n"
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ExecStart=/x --api-key '$' -m /m",
+        'ExecStart=/x --api-key "$ and more" -m /m',
+        "ExecStart=/x --api_key $",
+        "ExecStart=/x --api-key \\\n    $ \\\n    --port 1",
+        "ExecStart=/x -hft $",
+        "ExecStart=/x --passwd $",
+        "ExecStart=/x --ssl-keyfile-password=$",
+        "ExecStart=/x -H 'X-Api-Key: $'",
+        "Environment=AWS_SESSION_TOKEN=$",
+        "Environment=ENCRYPTION_KEY=$",
+        "Environment=LLAMA_API_KEY=first,$",
+        "Environment='API_KEY=one $'",
+        "Environment=DB_PASS=$",
+        "Environment=REDIS_URL=redis://:$@cache/0",
+        "Environment=REPO=https://$@git.example/x",
+        "Environment=HOOK=https://h.example/x?a=1&sig=$",
+        "Authorization: Basic $",
+        '{"cmd": "x --api-key \\"$\\" -c 1"}',
+        "['x', '--api-key', '$', '-c', '1']",
+        "{'api_key': ['first', '$'], 'port': 1}",
+        "nvapi-$-abcdefghijkl",
+        "eyJhbGciOiJIUzI1NiJ9.eyJ$In0.abc",
+    ],
+)
+def test_a_secret_is_removed_however_it_is_written(line: str) -> None:
+    assert "S3cretValue" not in masked(line.replace("$", "S3cretValue"))
+    assert (
+        "S3cretValue"
+        not in Anonymizer(b"key").data(line.replace("\\\n", "").replace("$", "S3cretValue").encode()).decode()
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": "b --api-key \\"x y\\" c", "api_key": ["p", "q"], "t": "token: \\"x\\", {{ bos_token }}", "key": "v\\\\"}'],
+)
+def test_json_without_its_secrets_is_json(text: str) -> None:
+    kept = json.loads(masked(text))
+    assert kept == {"a": 'b --api-key "***" c', "api_key": ["***"], "t": 'token: "***", {{ bos_token }}', "key": "***"}
+
+
+@pytest.mark.parametrize(
+    "piece", ["a.", "-", "--key", "key=", "'key", "authorization", "_eyJ", "api_key=['", "://", "token "]
+)
+def test_secrets_are_looked_for_in_a_long_line_in_proportion_to_it(piece: str) -> None:
+    begun = time.monotonic()
+    masked(piece * (200_000 // len(piece)))
+    assert time.monotonic() - begun < 10
 
 
 def entry(**fields: str | bytes) -> bytes:

@@ -117,6 +117,12 @@ def test_what_does_not_hold_is_said_with_the_line_that_shows_it(
     assert failure["evidence"].startswith(f"{failure['source']}@{failure['offset']}: ")
 
 
+def test_a_limit_is_quoted_as_it_was_written(check: Check) -> None:
+    ran = check(asserts("min_kv_tokens = 1048577\nmin_acceptance = 0.05", *CARD))
+    assert "assert 1: min_kv_tokens = 1048577\n" in ran.out
+    assert "assert 1: min_acceptance = 0.05\n" in ran.out
+
+
 def test_a_wording_that_is_not_known_is_drift(check: Check) -> None:
     new = "0.02.000.000 I load_tensors:        CUDA0 weights take                4.80 GiB of the card\n"
     Path("server.log").write_text(NOW + new)
@@ -255,6 +261,10 @@ WRONG = {
     ),
     "a rule switched off": (asserts("no_failures = false", "server.log"), "no_failures is true, or is left out"),
     "a number as text": (asserts('max_weights_mib = "1"', "server.log"), "max_weights_mib must be a number, not '1'"),
+    "a number that nothing exceeds": (
+        asserts("max_weights_mib = nan", "server.log"),
+        "max_weights_mib must be a number, not nan",
+    ),
     "a selector as number": (asserts("unit = 1\nno_failures = true", "server.log"), "unit must be a text, not 1"),
     "another moment": (
         asserts('at = "noon"\nno_failures = true', "server.log"),

@@ -106,7 +106,10 @@ def server() -> Iterator[int]:
             known = self.path == "/props"
             self.send_response(200 if known else 401)
             self.end_headers()
-            self.wfile.write(b'{"build_info":"b11434-abcdef012","model_path":"/home/alice/models/Qwen3-8B-Q4_0.gguf"}')
+            self.wfile.write(
+                b'{"build_info":"b11434-abcdef012","model_path":"/home/alice/models/Qwen3-8B-Q4_0.gguf",'
+                b'"cmd":"llama-server --api-key hunter2secret -c 8"}'
+            )
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Keep quiet."""
@@ -204,6 +207,12 @@ def test_secrets_of_units_are_removed(box: Path) -> None:
     assert "hf_abcdefghijklmnop" not in text
     assert "HF_TOKEN=***" in text
     assert "--api-key *** -m /home/alice" in text
+
+
+def test_secrets_in_what_a_service_says_of_itself_are_removed(box: Path) -> None:
+    text = everything(taken(box) / "probes")
+    assert "--api-key *** -c 8" in text
+    assert "hunter2secret" not in text
 
 
 def test_a_service_that_asks_for_a_key_gives_its_status_and_nothing_else(box: Path, server: int) -> None:

@@ -308,3 +308,40 @@ def test_bytes_of_a_name_that_are_no_text_are_shown_and_never_passed_on(run: Run
     assert "\x1b" not in out
     assert "\x00" not in out
     assert r"\x00" in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain-vram", "NAME"),
+        ("loads", "--case", "NAME"),
+        ("loads", INPUTS[0], "--tz", "NAME"),
+        ("loads", INPUTS[0], "--load", "NAME"),
+        ("loads", INPUTS[0], "--around", "NAME"),
+        ("explain-vram", INPUTS[0], "--self-report", "NAME"),
+        ("explain-vram", INPUTS[0], "--patterns", "NAME"),
+        ("verify", "NAME"),
+        ("check", "NAME"),
+        ("questions", "NAME"),
+        ("query", "SELECT 'NAME", INPUTS[0]),
+        ("report", INPUTS[0], "-o", "NAME/page.html"),
+        ("capture", "/proc/NAME"),
+    ],
+    ids=lambda words: " ".join(str(one) for one in words if one not in INPUTS),
+)
+def test_what_an_error_quotes_is_shown_and_makes_no_line_of_its_own(run: Run, words: tuple[str | Path, ...]) -> None:
+    name = "x\x1b]0;pwned\x07\x9b31m\u202e\n::error::y"
+    code, out, err = run(*(one.replace("NAME", name) if isinstance(one, str) else one for one in words))
+    assert (code, out) == (2, "")
+    assert all(line.isprintable() for line in err.split("\n"))
+    assert r"x\x1b]0;pwned\x07\u009b31m\u202e" in err
+    assert not any(line.removeprefix("forensics: ").startswith("::") for line in err.splitlines())
+
+
+def test_an_error_of_several_lines_keeps_them(run: Run) -> None:
+    code, _, err = run("query", "SELECT nothing FROM loads", *INPUTS, "--quiet")
+    assert code == 2
+    assert err.splitlines()[-2:] == [
+        "forensics: LINE 1: SELECT nothing FROM loads",
+        "forensics:                ^^^^^^^",
+    ]

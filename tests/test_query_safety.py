@@ -10,6 +10,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
+import forensics
 from forensics.cli import app
 from forensics.errors import QuestionError
 from forensics.ingest import ingest
@@ -114,9 +115,18 @@ ESCAPES = {
     "reads the environment": "SELECT getenv('HOME')",
     "reads settings": "SELECT current_setting('allowed_paths')",
     "lists settings": "SELECT * FROM duckdb_settings()",
+    "lists settings by another name": "SELECT * FROM pg_settings",
+    "lists settings by their schema": "SELECT * FROM system.pg_catalog.pg_settings",
+    "plans a query that tells of settings": "SELECT json_serialize_plan('SELECT 1', optimize := true)",
     "lists secrets": "SELECT * FROM duckdb_secrets()",
     "looks for a secret": "SELECT * FROM which_secret('s3://x', 's3')",
     "lists files of databases": "SELECT * FROM duckdb_databases()",
+    "lists files of databases by a view": "FROM duckdb_databases",
+    "lists files of databases by an old view": "SELECT file FROM pragma_database_list",
+    "lists files of databases in a summary": "SUMMARIZE duckdb_databases",
+    "lists files of databases in a CTE": "WITH a AS (FROM system.main.duckdb_databases) SELECT path FROM a",
+    "reads what DuckDB logged": "FROM duckdb_logs",
+    "updates extensions": "UPDATE EXTENSIONS",
     "reads Python's variables": "SELECT * FROM hidden",
     "reads memory by its address": "SELECT * FROM arrow_scan(1, 2, 3)",
     "reads objects of Python": "SELECT * FROM pandas_scan(140000000)",
@@ -217,6 +227,14 @@ def test_one_value_cannot_take_the_memory_that_a_query_may_not(case: Path, greed
     printed = CliRunner().invoke(app, ["query", greedy, "--case", str(case), "--memory", "64", "--seconds", "5"])
     assert isinstance(printed.exception, QuestionError)
     assert "needs more than 64 MiB" in str(printed.exception)
+    assert time.monotonic() - begun < 20
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
+
+
+def test_the_library_bounds_a_value_as_the_command_does(case: Path) -> None:
+    begun = time.monotonic()
+    with forensics.open_case(case) as opened, pytest.raises(QuestionError, match="needs more than 64 MiB"):
+        opened.query("SELECT range(300000000)", memory_bytes=64 << 20, seconds_s=5)
     assert time.monotonic() - begun < 20
     assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
 

@@ -214,3 +214,20 @@ def test_a_csv_field_never_breaks_its_row() -> None:
     file = io.StringIO()
     csv.writer(file, quoting=csv.QUOTE_ALL).writerow([for_csv('a"b,c\r\n=cmd;=cmd'), for_csv("plain")])
     assert file.getvalue() == '"a""b,c\\r\\n=cmd;=cmd","plain"\r\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error file=a::b", r"\x3a:error file=a::b"),
+        ("at  ::set-output name=a::b", r"at  \x3a:set-output name=a::b"),
+        ("x::ADD-MASK::y", r"x\x3a:ADD-MASK::y"),
+        ("a ##[group]b", r"a \x23#[group]b"),
+        ("##vso[task.complete]", r"\x23#vso[task.complete]"),
+        ("std::vector::push ## heading ::1 fe80::1", "std::vector::push ## heading ::1 fe80::1"),
+    ],
+)
+def test_an_order_to_a_build_server_is_shown_and_other_colons_are_left_alone(text: str, shown: str) -> None:
+    assert visible(text) == shown
+    assert original(shown) == text
+    assert "".join(fold(text, 12)) == shown

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from test_formats import ADDED
 from typer.testing import CliRunner
 
 from forensics.case import read_evidence, store
@@ -315,6 +316,20 @@ def test_what_is_no_report_is_refused(case: Path, text: str) -> None:
     refused = CliRunner().invoke(app, ["verify", "odd.json"])
     assert refused.exit_code != 0
     assert "odd.json: not" in str(refused.exception)
+
+
+def test_a_number_that_stands_twice_is_refused_since_readers_differ_in_which_counts(case: Path) -> None:
+    Path("twice.json").write_text(json.dumps(report()).replace('"mib": 4914.17', '"mib": 4000.0, "mib": 4914.17', 1))
+    refused = CliRunner().invoke(app, ["verify", "twice.json"])
+    assert str(refused.exception).startswith("not a report: 'mib' stands 2 times in one place")
+
+
+def test_patterns_that_the_report_brings_are_named(case: Path) -> None:
+    Path("mine.toml").write_text(ADDED)
+    keep(report("--patterns", "mine.toml"))
+    shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, ["verify", "report.json"])
+    assert shown.exit_code == 0
+    assert "read with patterns of mine.toml, as the report asks: look at what they read" in shown.stdout
 
 
 def test_texts_of_a_report_come_back_as_letters(case: Path) -> None:

@@ -91,7 +91,7 @@ class Prefix:
 
 
 COMPONENT = re.compile(
-    r"(?:level=\w+ source=(?P<file>[\w.]+):\d+ |(?P<name>(?:[a-z]+ +)?~?\w*[A-Za-z]_\w+(?:\(\))?)(?=: | \|))"
+    r"(?:level=\w+ source=(?P<file>[\w.]+):\d+ |(?P<name>(?:[a-z]+ +)?~?(?=\w*[A-Za-z]_\w)\w++(?:\(\))?)(?=: | \|))"
 )
 """How programs name the part that speaks: a function with an underscore, perhaps behind a short area, or a file."""
 

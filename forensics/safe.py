@@ -178,11 +178,11 @@ SIGNS = frozenset("=·→—–−…×±+/")
 
 PLAIN_WORD = re.compile(
     r"""(?x)
-    [(\"'“]*
-    (?: [+−±-]? [^\W_]+ (?: [.,:'’/×–−-]? [^\W_]+ )* %?
+    [(\"'“]*+
+    (?: [+−±-]? [^\W_]++ (?: [.,:'’/×–−-] [^\W_]++ )*+ %?
     |   %
     )
-    [\"'”)…]* [.,;:]? [\"'”)…]*
+    [\"'”)…]*+ [.,;:]? [\"'”)…]*+
     """
 )
 """A word that no dialect of Markdown can read as anything but a word: no colon pair, no scheme, no mark-up."""

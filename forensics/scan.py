@@ -40,7 +40,7 @@ DEVICE_LITERALS: tuple[bytes, ...] = (b"CUDA", b"ROCm", b"Vulkan", b"SYCL", b"MU
 
 DEVICE = re.compile(r"\b(?:CUDA|ROCm|Vulkan|SYCL|MUSA|CANN|MTL)\d+\b|\bcuda:\d+\b")
 
-TOKENS = re.compile(r"\b\d[\d,]*\s+tokens?\b|tokens\s*[=:]\s*\d")
+TOKENS = re.compile(r"(?<![\w,])\d[\d,]*+\s++tokens?\b|tokens\s*+[=:]\s*+\d")
 SAMPLED = 100
 """Token counts stand in most lines: so many records of a block are looked at for one that no pattern reads."""
 

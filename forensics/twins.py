@@ -47,7 +47,7 @@ BEGINNING = 30
 GAP = 1000
 """Lines between two sure ones that are compared one by one."""
 
-WITNESS = re.compile(r"\d\d:\d\d:\d\d|\d[\d.]{2,} ?(?:ms|us|µs|s|sec|secs|seconds)\b")
+WITNESS = re.compile(r"\d\d:\d\d:\d\d|(?<![\d.])\.*\d[\d.]{2,}+ ?(?:ms|us|µs|s|sec|secs|seconds)\b")
 CURSOR = re.compile(r"s=([0-9a-f]+);i=([0-9a-f]+)")
 
 

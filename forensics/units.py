@@ -31,7 +31,7 @@ UNITS: dict[str, Decimal] = {
 }
 """Factor of each unit name to its base unit (bytes, seconds, one). A `duration` carries its units: 1m23.5s, 178.5µs."""
 
-_DURATION_STEP = re.compile(r"(\d+(?:\.\d+)?)(h|min|ms|us|µs|ns|m|s)")
+_DURATION_STEP = re.compile(r"(?<!\d)(\d++(?:\.\d++)?+)(h|min|ms|us|µs|ns|m|s)")
 _DURATION_SECONDS = {
     "h": Decimal(3600),
     "min": Decimal(60),

@@ -14,13 +14,17 @@ import regex
 from typer.testing import CliRunner
 
 from forensics.case import read_evidence, store
-from forensics.catalogue import load_catalogue
+from forensics.catalogue import COMPONENT, load_catalogue
 from forensics.cli import app
 from forensics.errors import CatalogueError
 from forensics.growth import growth
 from forensics.opened import open_inputs, ready
 from forensics.pattern_checks import explain_line, lint, run_samples
 from forensics.question import load_questions
+from forensics.safe import LIVE_WORD, PLAIN_WORD
+from forensics.scan import TOKENS
+from forensics.twins import WITNESS
+from forensics.units import _DURATION_STEP
 
 ADDED = """
 program = "llama.cpp"
@@ -179,6 +183,25 @@ def test_an_expression_that_takes_more_than_in_proportion_is_found(name: str) ->
     expression, sample = GROWING[name]
     bounded = partial(regex.compile(expression).match, timeout=0.1)
     assert growth(bounded, [sample]) is not None
+
+
+@pytest.mark.parametrize(
+    ("expression", "method", "sample"),
+    [
+        (COMPONENT, "match", "llama_model_loader: a"),
+        (LIVE_WORD, "search", "www.a//b:c"),
+        (PLAIN_WORD, "fullmatch", "(it's 1.5/2%)."),
+        (TOKENS, "search", "takes 4,096 tokens: 5"),
+        (WITNESS, "search", "took 1.25.5 ms at 12:30:00"),
+        (_DURATION_STEP, "findall", "1h2m3.5s"),
+    ],
+    ids=["component", "live word", "plain word", "tokens", "witness", "duration"],
+)
+def test_the_program_s_own_expressions_take_time_in_proportion_to_a_log_s_text(
+    expression: re.Pattern[str], method: str, sample: str
+) -> None:
+    again = regex.compile(expression.pattern, regex.VERBOSE if expression.flags & re.VERBOSE else 0)
+    assert growth(partial(getattr(again, method), timeout=0.1), [sample, "aaaa", "a_b_c", "1,1.1"]) is None
 
 
 @pytest.mark.parametrize("expression", [r"^size +(?:= *)?\d+$", r'^a(?: \w++=(?>"[^"]*+"(?!\S)|\S++))*+ end$'])

@@ -193,8 +193,8 @@ class Source:
 class Block:
     """Consecutive records of one source.
 
-    The message of record i is `data[starts[i]:ends[i]]`, without its line end; messages that were put together lie behind
-    the others, so `starts` need not ascend. It is cited as `lengths[i]` bytes at
+    The message of record i is `data[starts[i]:ends[i]]`, without its line end; messages that were put together lie
+    behind the others, so `starts` need not ascend. It is cited as `lengths[i]` bytes at
     `offsets[i]` of the source (after decompression), which for plain text and exports are the message's own bytes, for
     JSON envelopes the whole record's, and for native journals the message's own bytes in the first entry that has them
     and the ENTRY object in others. `times` are µs since the epoch, UTC, as the collector received the record

@@ -16,6 +16,8 @@ amounts AS (
     SELECT line_id, load_id, size_bytes FROM memory_estimated
     UNION ALL
     SELECT line_id, load_id, weights_bytes FROM memory_profiled WHERE weights_bytes IS NOT NULL
+    UNION ALL
+    SELECT line_id, load_id, size_bytes FROM cache_described WHERE size_bytes IS NOT NULL
 ),
 shown AS (
     SELECT measure.*, load.process_id, load.ready_us, coalesce(load.closing_us, load.ended_us) AS closing_us

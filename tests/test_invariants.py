@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 from opened import cards_csv, holders_csv, journal
+from weaving import LOGS
 
 from forensics.case import Evidence, hold, read_evidence
 from forensics.catalogue import load_catalogue
 from forensics.errors import FaultError
 from forensics.lives import Mark, Scope
+from forensics.opened import open_inputs
+from forensics.question import load_questions
 
 CATALOGUE = load_catalogue()
 LOAD = """
@@ -220,3 +223,14 @@ def test_a_change_of_what_a_card_shows_is_told(tmp_path: Path, name: str) -> Non
     what(found)
     with pytest.raises(FaultError, match=sentence):
         hold(found)
+
+
+@pytest.mark.parametrize("log", sorted(LOGS.glob("*.log")), ids=lambda path: path.stem)
+def test_no_recorded_log_contradicts_itself(log: Path) -> None:
+    assert open_inputs([log]).connection.execute("FROM ledger_faults").fetchall() == []
+
+
+def test_each_table_that_an_amount_may_come_from_is_held_against_the_ledger() -> None:
+    tables = {one.event.table for one in CATALOGUE.patterns if "item" in one.effects}
+    faults = next(one.sql for one in load_questions() if one.name == "ledger_faults")
+    assert tables == {name for name in tables if f"FROM {name} " in faults or f"FROM {name}\n" in faults}

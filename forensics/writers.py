@@ -94,7 +94,7 @@ def twins(lines: Iterable[Line]) -> bool:
     said: set[str] = set()
     ready: set[str] = set()
     lives = loads = 0
-    ended = asleep = False
+    ended = asleep = slept = told = False
     last: int | None = None
     for line in lines:
         pattern, clock = line.pattern, line.clock_us
@@ -115,11 +115,14 @@ def twins(lines: Iterable[Line]) -> bool:
             if (ended and lives > 1) or (pattern.event is LoadReady and name in ready and lives > 1):
                 return True
             ready.add(name)
-        elif lives > 1 and (ended or not ready) and _serves(pattern):
+            told = told or "asleep" not in pattern.possible_in
+        elif lives > 1 and (ended or (not ready and (told or line.prefix.tag is None))) and _serves(pattern):
             return True
-        if pattern.possible_in == {"asleep"} and not asleep and lives > 1:
+        # Of a start with several processes, another one may say that it is ready, or sleeps.
+        if pattern.possible_in == {"asleep"} and not asleep and lives > 1 and (slept or line.prefix.tag is None):
             return True
         sleeps = effects.get("phase", {}).get("to") == "asleep"
+        slept = slept or sleeps
         asleep = sleeps or (asleep and pattern.possible_in != {"asleep"})
         ended = ended or (effects.get("end", {}).get("by") == "self" and not sleeps)
         last = clock if clock is not None else last

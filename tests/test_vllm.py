@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from casing import case, rows
+from weaving import LOGS
 
 from forensics.carriers import clean
 from forensics.catalogue import load_catalogue
@@ -250,6 +251,14 @@ def test_a_container_that_starts_again_is_another_load_though_its_pids_recur(tmp
     assert rows(found, f"{OF_WORKERS} ORDER BY number") == [
         (number, round(7.64 * len(workers), 2)) for number in (1, 2)
     ]
+
+
+@pytest.mark.parametrize("log", ["vllm-sleep", "vllm-draft-model", "vllm-one-card"])
+def test_each_start_of_a_container_is_a_load_whatever_its_processes_say_of_themselves(tmp_path: Path, log: str) -> None:
+    once = (LOGS / f"{log}.log").read_text("utf-8")
+    found = case(tmp_path, server="".join(once.replace(" 11-30 ", f" 12-{day:02} ") for day in range(1, 13)))
+    assert rows(found, "SELECT count(*), count(ready_line) FROM load") == [(12, 12)]
+    assert rows(found, "SELECT count(*) FROM line WHERE scope = 'ambiguous'") == [(0,)]
 
 
 def test_a_rank_in_a_tag_is_the_device_of_what_its_writer_holds(tmp_path: Path) -> None:

@@ -242,15 +242,14 @@ class _Machine:
 
     def _find_twins(self, group: Group, suspects: Mapping[int, str]) -> None:
         """Note in `group.shared` the writers whose name another process has as well."""
-        runs: dict[tuple[str, int | None, str | None], list[Line]] = {}
+        runs: dict[tuple[str, int | None], list[Line]] = {}
         lines = condensed(group) if group.parts and _several_lives(group.lines) else group.lines
         for line in lines:
             own = line.pattern.role == "child" and not self.writers.by_child(group, line)
-            if own and line.carried_by is None and line.order not in suspects:
-                runs.setdefault((*key_of(line), line.prefix.tag), []).append(line)
-        for (program, pid, tag), run in runs.items():
-            if (tag is None or self.writers.collective(run[0])) and twins(run):
-                group.shared.add((program, pid))
+            of_its_start = line.prefix.tag is None or self.writers.collective(line)
+            if own and of_its_start and line.carried_by is None and line.order not in suspects:
+                runs.setdefault(key_of(line), []).append(line)
+        group.shared.update(key for key, run in runs.items() if twins(run))
 
     def _line(self, group: Group, line: Line, suspect: str) -> None:
         if line.carried_by is not None:

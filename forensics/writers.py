@@ -86,45 +86,53 @@ def twins(lines: Iterable[Line]) -> bool:
 
     A restart announces itself anew and then says everything once, with a clock that begins again. Where a writer
     announces itself twice before it loads, goes on with a later clock, serves before its new start got ready or after
-    it ended, gets ready twice, or wakes although it does not sleep, another process is there.
+    it ended, gets ready or ends twice, or wakes although it does not sleep, another process is there. So it is where a
+    start of several processes does not begin anew with the line that began it before.
 
     Args:
-        lines: Lines that carry the same tag, or none, of one program and one trusted process id.
+        lines: Lines of one program and one trusted process id; of a start that has several processes those of all,
+            since one says what is true of the others.
     """
-    said: set[str] = set()
-    ready: set[str] = set()
+    said: set[tuple[str, str | None]] = set()
+    ready: set[tuple[str, str | None]] = set()
+    ended: dict[str | None, set[str]] = {}
     lives = loads = 0
-    ended = asleep = slept = told = False
+    asleep = False
+    opener: tuple[str, str | None] | None = None
     last: int | None = None
     for line in lines:
-        pattern, clock = line.pattern, line.clock_us
-        name, effects = pattern.name, pattern.effects
+        pattern, clock, tag = line.pattern, line.clock_us, line.prefix.tag
+        one, effects = (pattern.name, tag), pattern.effects
         begins = "process" in effects or effects.get("load", {}).get("once")
-        if begins and (name in said or not lives):
+        if begins and (one in said or not lives):
             forward = clock is not None and last is not None and clock >= last
+            opener = opener or one
+            if tag is not None and one != opener and (tag != opener[1] or opener in said):
+                return True
             if lives and not ready and ("process" in effects) and (forward or not loads):
                 return True
-            lives, loads, said, ready, ended, asleep = lives + 1, 0, {name}, set(), False, False
+            lives, loads, said, ready, ended, asleep = lives + 1, 0, {one}, set(), {}, False
         elif begins:
-            said.add(name)
+            said.add(one)
         if "load" in effects and not begins:
             if loads and not ready:
                 return True
-            loads, ready, ended = loads + 1, set(), False
+            loads, ready, ended = loads + 1, set(), {}
         elif effects.get("phase", {}).get("to") == "serve":
-            if (ended and lives > 1) or (pattern.event is LoadReady and name in ready and lives > 1):
+            if (tag in ended and lives > 1) or (pattern.event is LoadReady and one in ready and lives > 1):
                 return True
-            ready.add(name)
-            told = told or "asleep" not in pattern.possible_in
-        elif lives > 1 and (ended or (not ready and (told or line.prefix.tag is None))) and _serves(pattern):
+            ready.add(one)
+        elif lives > 1 and (tag in ended or not ready) and _serves(pattern):
             return True
-        # Of a start with several processes, another one may say that it is ready, or sleeps.
-        if pattern.possible_in == {"asleep"} and not asleep and lives > 1 and (slept or line.prefix.tag is None):
+        if pattern.possible_in == {"asleep"} and not asleep and lives > 1:
             return True
         sleeps = effects.get("phase", {}).get("to") == "asleep"
-        slept = slept or sleeps
         asleep = sleeps or (asleep and pattern.possible_in != {"asleep"})
-        ended = ended or (effects.get("end", {}).get("by") == "self" and not sleeps)
+        if effects.get("end", {}).get("by") == "self" and not sleeps:
+            # A failure may be told twice, by one process of a start of another.
+            if lives > 1 and effects["end"].get("reason") == "exit" and pattern.name in ended.get(tag, ()):
+                return True
+            ended.setdefault(tag, set()).add(pattern.name)
         last = clock if clock is not None else last
     return False
 

@@ -110,7 +110,7 @@ def test_each_log_alone_is_owned_by_its_own_loads(log: str) -> None:
 
 def test_two_containers_whose_first_process_is_number_one_are_never_taken_for_each_other() -> None:
     # Both print "(APIServer pid=1)": what a tag says twice, it does not say.
-    for seed in range(40):
+    for seed in (*range(40), 283, 316, 328, 373):
         found = judged(weave(["vllm-one-card.log", "vllm-sleep.log"], KINDS[seed % 3], seed), "none", same_pids=True)
 
         assert found.wrong == []

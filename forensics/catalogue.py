@@ -13,7 +13,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -236,6 +236,12 @@ class Pattern:
     family: str
     """The program whose processes print it: its own, or the one that it is a fork of."""
 
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """Fields without which there is no event."""
+        declared = fields(self.event)
+        return frozenset(one.name for one in declared if one.default is MISSING and one.default_factory is MISSING)
+
     def match(self, message: str, record_fields: Mapping[str, str] | None = None) -> Matched | None:
         """Read one message, already without its prefix.
 
@@ -292,6 +298,8 @@ class Pattern:
                     continue
             if name in self.keys:
                 keys[name] = text
+        if not self.required <= values.keys():
+            return None  # the wording ends before what it has to say
         return Matched(self, self.event(**values), keys, bounds)
 
 

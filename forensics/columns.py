@@ -202,6 +202,8 @@ def read_columns(pattern: Pattern, found: Sequence[tuple[str | None, ...]]) -> d
         except RefusedError as error:
             refused.update(error.places)
             continue
+        if values.null_count and one.about.name in pattern.required:
+            refused.update(np.flatnonzero(values.is_null()).tolist())
         columns[one.about.name] = (
             values if one.default is None or not values.null_count else pc.fill_null(values, one.default)
         )

@@ -82,6 +82,8 @@ class Lifecycle:
         process.form = form_of(line)
         if self.writers.collective(line):
             self.writers.join(group, process, line, identity(line))
+        if owner.scope is None:  # of whoever was there before: this is a beginning
+            return Owner(process, load, Scope.INFERRED, "a load of its stream")
         return Owner(process, load, owner.scope, owner.rule)
 
     def _next_start(self, group: Group, line: Line) -> Process:

@@ -138,9 +138,9 @@ def run_query(opened: Opened, text: str, limits: Limits | None = None) -> Result
     ordered = _check(connection, text, opened.questions)
     opened.prepare(text)
     timer = threading.Timer(limits.seconds_s, connection.interrupt)
+    timer.start()
     try:
         connection.execute("BEGIN TRANSACTION READ ONLY")
-        timer.start()
         cursor = connection.execute(text)
         names = tuple(column[0] for column in cursor.description or ())
         types = tuple(str(column[1]) for column in cursor.description or ())

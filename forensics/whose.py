@@ -170,7 +170,7 @@ class Writers:
             if form == "bare" and only.form == "prefix":
                 reason = "without the prefix that its writer's lines have"
                 return Owner(None, None, None, reason, suspect=reason)
-            if only.load is not None and only.load.phase == "end" and "load" not in effects:
+            if only.load is not None and only.load.phase == "end":
                 again = only.load.closing is not None and only.load.closing.pattern is line.pattern
                 if again or not may_write(only, line.pattern):
                     return Owner(only, None, None, "its writer's load is ending, and prints no such line any more")

@@ -24,7 +24,7 @@ WITH seen AS (
 ),
 starts AS (
     SELECT
-        load_id, number, host, count(*) AS cards, any_value(line_id) AS line_id,
+        load_id, number, host, count(*) AS cards, arg_min(line_id, card_id) AS line_id,
         lag(load_id) OVER (PARTITION BY host ORDER BY number) AS before_id
     FROM seen
     GROUP BY load_id, number, host

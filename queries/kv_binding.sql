@@ -44,7 +44,7 @@ SELECT
     first(card ORDER BY free_bytes DESC, card) AS roomy_card,
     max(free_bytes) AS roomy_bytes,
     max(free_bytes) - min(free_bytes) AS stranded_bytes,
-    any_value(origin) AS origin,
+    min(origin) AS origin,
     concat_ws(' ', first(line_id ORDER BY free_bytes, card), first(line_id ORDER BY free_bytes DESC, card)) AS lines
 FROM free
 GROUP BY load_id

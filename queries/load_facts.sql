@@ -61,7 +61,7 @@ facts AS (
     UNION ALL
     SELECT
         load_id, 'cache', part, 'cache', string_agg(cells || ' cells ' || k_type || '/' || v_type, ', ' ORDER BY line_id),
-        NULL, NULL, any_value(line_id)
+        NULL, NULL, min(line_id)
     FROM kv_caches
     WHERE k_type IS NOT NULL AND phase <> 'fit'
     GROUP BY load_id, part

@@ -80,7 +80,7 @@ said AS (
             WHEN coalesce(bool_or(item.mark = 'counted'), true) THEN 'an allocation'
             WHEN bool_or(item.mark = 'planned') THEN 'an amount of a dry run, not an allocation'
             WHEN bool_or(item.mark = 'superseded') THEN 'an amount that a later line replaces'
-            ELSE 'an amount that is not counted: ' || any_value(item.why)
+            ELSE 'an amount that is not counted: ' || min(item.why)
         END
     FROM buffer_allocated AS held
     LEFT JOIN item USING (line_id)

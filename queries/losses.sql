@@ -56,7 +56,7 @@ drift AS (
 orphans AS (
     SELECT
         'note' AS severity, 'lines without an owner: ' || rule AS what, count(*) AS count,
-        any_value(text) AS example, NULL AS remedy
+        arg_min(text, ordinal) AS example, NULL AS remedy
     FROM line
     WHERE load_id IS NULL AND process_id IS NULL AND suspect IS NULL
     GROUP BY rule
@@ -64,7 +64,7 @@ orphans AS (
 suspects AS (
     SELECT
         'loss' AS severity, 'lines suspected to be forged: ' || suspect AS what, count(*) AS count,
-        any_value(text) AS example, NULL AS remedy
+        arg_min(text, ordinal) AS example, NULL AS remedy
     FROM line
     WHERE suspect IS NOT NULL
     GROUP BY suspect

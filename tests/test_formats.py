@@ -119,6 +119,17 @@ def test_a_user_adds_a_wording_to_a_known_program(tmp_path: Path, added: Path) -
     assert rows.fetchall() == [("cache", "on")]
 
 
+def test_a_line_that_ends_before_what_its_event_has_to_say_is_a_miss(tmp_path: Path) -> None:
+    (tmp_path / "house.toml").write_text(ADDED.replace("=(?P<value>\\S+)", "(?:=(?P<value>\\S+))?"), "utf-8")
+    (tmp_path / "server.log").write_text("house tweak cache=on\nhouse tweak cache\nhouse tweak b=2\n", "utf-8")
+    found = open_inputs([tmp_path / "server.log"], patterns=[tmp_path / "house.toml"]).connection
+    assert found.execute("SELECT name, value FROM setting_reported ORDER BY ordinal").fetchall() == [
+        ("cache", "on"),
+        ("b", "2"),
+    ]
+    assert found.execute("SELECT hit, read, missed FROM scan_count").fetchall() == [(3, 2, 1)]
+
+
 def test_a_user_describes_a_program_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(OWN)
     (tmp_path / "server.log").write_text("holding 4.00 MiB\nholding 2.00 MiB\n")

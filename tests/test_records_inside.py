@@ -84,6 +84,17 @@ def test_members_are_sources_whatever_the_archive_is_packed_with(
     assert [source.problems for source in sources.values()] == [[], [], []]
 
 
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gz"])
+def test_an_archive_of_many_blocks_is_read_to_its_end(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    lines = [b"the %d. of these lines" % number for number in range(40_000)]
+    files = {name: b"".join(line + b"\n" for line in lines) for name in ("one.log", "two.log")}
+    content = tar(files)
+    messages, sources = taken(written(tmp_path, compress(content)), Options(block_bytes=50_000))
+    assert messages == [(name, line) for name in files for line in lines]
+    assert [whats(source) for source in sources.values()] == [[], [], []]
+    assert sources[""].digest.size == len(content)
+
+
 @pytest.mark.parametrize("pack", [tar, zipped])
 def test_an_archive_comes_through_standard_input(
     monkeypatch: pytest.MonkeyPatch, pack: Callable[[Files], bytes]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, Protocol, cast
 
 from forensics.records.block import Source
-from forensics.records.content import EndedEarlyError, at_least, chain, drained, held
+from forensics.records.content import EndedEarlyError, at_least, drained, held
 from forensics.records.options import Options
 
 __all__ = ["CONTAINERS", "Member", "is_markdown", "is_tar", "members"]
@@ -94,8 +94,8 @@ class _Pieces:
         self._held = memoryview(b"")
 
     def read(self, size: int, /) -> bytes:
-        if len(self._held) < size:
-            self._held = memoryview(at_least(chain(bytes(self._held), self._pieces), size))
+        if len(self._held) < size:  # not by `chain`: when that is let go of, it closes what it was given
+            self._held = memoryview(bytes(self._held) + at_least(self._pieces, size - len(self._held)))
         data, self._held = self._held[:size], self._held[size:]
         return bytes(data)
 

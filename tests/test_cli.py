@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -345,3 +346,20 @@ def test_an_error_of_several_lines_keeps_them(run: Run) -> None:
         "forensics: LINE 1: SELECT nothing FROM loads",
         "forensics:                ^^^^^^^",
     ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("forensics ex", {"explain-vram"}),
+        ("forensics timeline --perf", {"--perfetto"}),
+        ("forensics formats ", {"explain", "lint"}),
+    ],
+)
+def test_a_shell_completes_commands_and_options(typed: str, offered: set[str]) -> None:
+    asked = {"_FORENSICS_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    program = "import sys; from forensics.cli import main; sys.argv[0] = 'forensics'; main()"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+    )
+    assert offered <= set(shown.stdout.split())

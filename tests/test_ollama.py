@@ -247,6 +247,7 @@ LOADED_BESIDE = said("07:01:03.000", "INFO", "llama_server.go", READY)
             "~llama_context:      CUDA0 compute buffer size is 300.0000 MiB, matches expectation of 300.0000 MiB\n",
             [None],
         ),
+        ("~llama_io_write_device: allocated 'CUDA0' buffer 37.688 MiB\n", [None]),
         ("llama_kv_cache:      CUDA0 KV buffer size =   576.00 MiB\n", [2]),
         ("srv  llama_server: model loaded\n" + BOTH + REQUEST.format(1), [2, None, None]),
         # Whose word it is that it has loaded is open: its supervisor's closes the load.
@@ -256,6 +257,7 @@ LOADED_BESIDE = said("07:01:03.000", "INFO", "llama_server.go", READY)
         "a reservation that is due",
         "one that is not",
         "a context's end",
+        "a checkpoint",
         "a cache",
         "both serve",
         "its supervisor's word",

@@ -176,6 +176,7 @@ def test_wrong_use_is_2_with_one_line_that_says_what_to_write(
 ) -> None:
     (tmp_path / "server.log").write_text(LOG)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))  # the machine may have a card
     code, out, err = run("explain-vram", *arguments)
     assert (code, out) == (2, "")
     assert message in err

@@ -141,7 +141,7 @@ class Carriers:
         self._closers: set[int | None] = set()
         """Records of the block that close what had one line: they close no other text once more."""
         self._before: _Here | None = None
-        """The block before: what is printed before a text opens says whether it has several lines."""
+        """The last block of which anything was wanted: it says whether a text behind it has several lines."""
         self.openers: Collection[int] = ()
         """Records of the last block that carry others, or may carry some of the next block."""
 
@@ -486,10 +486,10 @@ class _Here:
         hint = next((one for one in reversed(hints) if one not in self._carried), None)
         denial = next((one for one in reversed(denials) if one not in self._carried), None)
         if self._before is not None and (hint is None or denial is None):
-            length = len(self._before.block)
-            earlier_hint, earlier_denial = self._before.hinted(length, text)
-            hint = earlier_hint - length if hint is None and earlier_hint is not None else hint
-            denial = earlier_denial - length if denial is None and earlier_denial is not None else denial
+            back = self.block.first_record - self._before.block.first_record
+            earlier_hint, earlier_denial = self._before.hinted(len(self._before.block), text)
+            hint = earlier_hint - back if hint is None and earlier_hint is not None else hint
+            denial = earlier_denial - back if denial is None and earlier_denial is not None else denial
         return hint, denial
 
     def leave(self) -> _Here:

@@ -70,7 +70,7 @@ def write_case(path: Path, evidence: Evidence) -> None:
     except OSError as error:
         raise CaseError(f"{path}: cannot write the case: {(error.strerror or str(error)).lower()}") from error
     except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
-        raise CaseError(f"{path}: cannot write the case: {error}") from error
+        raise CaseError(f"{path}: cannot write the case: {str(error).splitlines()[0]}") from error
 
 
 def _remove(path: Path) -> None:

@@ -158,6 +158,14 @@ def test_a_tar_cut_short_keeps_what_came_out(tmp_path: Path) -> None:
     assert any(what.startswith("reading failed: the archive is damaged") for what in whats(sources["two.log"]))
 
 
+def test_of_a_member_that_is_cut_the_lines_before_are_read(tmp_path: Path) -> None:
+    lines = [b"the %d. of these lines" % number for number in range(2_000)]
+    content = tar({"one.log": b"".join(line + b"\n" for line in lines)})
+    messages, _ = taken(written(tmp_path, content[:30_000]))
+    assert len(messages) > 800
+    assert [message for _, message in messages[:-1]] == lines[: len(messages) - 1]
+
+
 def test_a_damaged_member_of_a_zip_keeps_what_came_before_and_the_others(tmp_path: Path) -> None:
     lines = b"".join(b"%d %d\n" % (number, number**3) for number in range(20_000))
     content = bytearray(zipped({"one.log": lines, "two.log": b"second\n"}))

@@ -25,7 +25,8 @@ CONTAINERS = frozenset({"tar", "zip", "markdown"})
 """Formats that hold others."""
 
 _MOST_MEMBERS = 10_000
-_PIECE = 1024 * 1024
+_PIECE = 8192
+"""Bytes of a member that are asked for at once: of one that is cut short, what is left of the last is lost."""
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
 """What the libraries raise on damage, encryption and methods they do not know."""
 

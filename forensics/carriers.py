@@ -149,6 +149,15 @@ class Carriers:
         """Whether a text is open."""
         return bool(self._open)
 
+    def seam(self, block: Block) -> Mapping[int, int] | None:
+        """The carried records of the last block, if that and the block are all that the next block depends on."""
+        here = self._before
+        return here.carried if here is not None and here.block is block and not self._open else None
+
+    def go_on(self, block: Block, carried: Mapping[int, int]) -> None:
+        """Stand behind a block of which `seam` gave the carried records another time."""
+        self._before = _Here(block, {}, self._by_literal, carried, None)
+
     def carried(
         self, block: Block, wanted: Mapping[int, Iterable[int]], may_open: Iterable[tuple[int, int]]
     ) -> dict[int, int]:
@@ -374,7 +383,7 @@ class _Here:
         self.block = block
         self.wanted = wanted
         self._by_literal = by_literal
-        self._carried = carried
+        self.carried = carried
         self._before = before
         self._prefixes: dict[tuple[int, str], Prefix | None] = {}
         self._bare: dict[tuple[Stream, str | None, str], tuple[int, int | None]] = {}
@@ -483,8 +492,8 @@ class _Here:
             elif pattern.denies is not None and pattern.denies.search(before.message):
                 denials.append(earlier)
         self._hints[key] = hints, denials, max(seen, record)
-        hint = next((one for one in reversed(hints) if one not in self._carried), None)
-        denial = next((one for one in reversed(denials) if one not in self._carried), None)
+        hint = next((one for one in reversed(hints) if one not in self.carried), None)
+        denial = next((one for one in reversed(denials) if one not in self.carried), None)
         if self._before is not None and (hint is None or denial is None):
             back = self.block.first_record - self._before.block.first_record
             earlier_hint, earlier_denial = self._before.hinted(len(self._before.block), text)
@@ -494,7 +503,7 @@ class _Here:
 
     def leave(self) -> _Here:
         """The same records, when the next block has come: without what was looked at, and with none before them."""
-        return _Here(self.block, {}, self._by_literal, self._carried, None)
+        return _Here(self.block, {}, self._by_literal, self.carried, None)
 
     def closes_bare(self, record: int, text: _Text) -> bool:
         """Whether a later record closes a text and is nothing else."""

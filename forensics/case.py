@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta, timezone
 from operator import itemgetter
 from pathlib import Path
+from types import MappingProxyType
 
 import duckdb
 import pyarrow as pa
 
 from . import __version__
+from .bookmarks import Bookmark, Bookmarks, Kept, OtherBytesError, wanted_tables
 from .bounds import EVERYTHING, Bounds
 from .catalogue import Catalogue
 from .errors import FaultError
@@ -76,9 +79,12 @@ class Evidence:
     inputs: tuple[str, ...] = ()
     tz_us: int | None = None
     bounds: Bounds = EVERYTHING
+    bookmarks: dict[str, tuple[Bookmark, list[Found]]] = field(default_factory=dict)
+    """By source, where reading it can go on, and what was found before that."""
 
     def let_go(self) -> None:
         """Forget what the tables have: all but sources and problems."""
+        self.bookmarks = {}
         self.ownership, self.telemetry, self.measured = Ownership(), Telemetry(), Measured()
         self.joins, self.counts, self.self_reports, self.request_counters = {}, {}, [], []
         give_back()
@@ -91,6 +97,7 @@ def read_evidence(
     tz_us: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     options: Options | None = None,
+    kept: Mapping[str, Kept] = MappingProxyType({}),
 ) -> Evidence:
     """Read inputs and give each line to its owner.
 
@@ -100,8 +107,14 @@ def read_evidence(
         tz_us: Offset of printed telemetry times from UTC, if the user knows it.
         on_progress: Called with bytes read and bytes in all.
         options: Bounds of the readers.
+        kept: Bookmarks of another time, by source: reading goes on there.
+
+    Raises:
+        OtherBytesError: A source does not hold any more, before its bookmark, what was read there.
     """
+    options = (options or Options())._replace(known={name: one.known for name, one in kept.items()})
     scanner = Scanner(catalogue)
+    bookmarks = Bookmarks(options)
     evidence = Evidence(catalogue, inputs=tuple(str(one) for one in inputs), tz_us=tz_us)
     found: list[Found] = []
     spool = Spool()
@@ -109,9 +122,16 @@ def read_evidence(
     holders: list[HolderSamples] = []
     for piece in read_inputs(inputs, on_progress=on_progress, options=options):
         if isinstance(piece, Block):
-            one = scanner.read(piece)
+            before = kept.get(piece.source.name)
+            if before is not None and piece.first_record == before.known.records:
+                old = [_spooled(one, spool) for one in before.found(scanner, options)]
+                bookmarks.go_on(scanner, piece, before, old)
+                found += old
+                continue
+            one = _spooled(scanner.read(piece), spool)
+            bookmarks.note(scanner, piece, one)
             if one.lines or one.rows is not None:
-                found.append(one if one.rows is None else Found(one.lines, spool.keep(one.rows)))
+                found.append(one)
         elif isinstance(piece, CardSamples):
             cards.append(piece)
         elif isinstance(piece, HolderSamples):
@@ -122,6 +142,11 @@ def read_evidence(
             evidence.request_counters.append(piece)
         else:
             evidence.sources.append(piece)
+            if piece.name in kept and not bookmarks.has(piece):
+                raise OtherBytesError(f"{piece.name}: it ended before its bookmark")
+            mark = bookmarks.of(piece)
+            if mark is not None:
+                evidence.bookmarks[piece.name] = mark
     evidence.counts = scanner.counts
     evidence.problems = [
         Problem(
@@ -142,6 +167,9 @@ def read_evidence(
     evidence.request_counters = [one for one in evidence.request_counters if one.source.name not in copies]
     for name in copies:
         evidence.counts.pop(name, None)
+        evidence.bookmarks.pop(name, None)
+    if evidence.problems:
+        evidence.bookmarks = {}  # an expression that took too long was not tried on all lines
     if len({one.source for one in found if one.source is not None}) < 2:
         evidence.ownership = assign(found, catalogue)
     else:
@@ -157,6 +185,10 @@ def read_evidence(
     evidence.measured = measure(evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue)
     hold(evidence)
     return evidence
+
+
+def _spooled(found: Found, spool: Spool) -> Found:
+    return found if found.rows is None else Found(found.lines, spool.keep(found.rows))
 
 
 def hold(evidence: Evidence) -> None:
@@ -198,6 +230,9 @@ def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, empty: b
     for name, told in itertools.groupby(_telemetry_rows(evidence), key=itemgetter(0)):
         while some := [row for _, row in itertools.islice(told, BATCH)]:
             _insert(connection, name, arrow_table(name, some))
+    for source, (_, found) in evidence.bookmarks.items():
+        for places in wanted_tables(source, found):
+            _insert(connection, "wanted", places)
     for batch in line_tables(evidence.ownership, {one.name: one.digest.root for one in evidence.sources}):
         for name, arrow in batch.items():
             _insert(connection, name, arrow)
@@ -245,6 +280,18 @@ def _rows(evidence: Evidence) -> dict[str, list[dict[str, object]]]:
             {"source_id": source.name, "number": number, "digest": digest}
             for number, digest in enumerate(source.digest.chunks)
         )
+    rows["bookmark"] = [
+        {
+            "source_id": name,
+            "offset": mark.seam.offset,
+            "taken": mark.seam.taken,
+            "records": mark.records,
+            "until": mark.until,
+            "counts": mark.counted(),
+            "carried": json.dumps(mark.carried),
+        }
+        for name, (mark, _) in evidence.bookmarks.items()
+    ]
     rows["problem"] = [
         {
             "source_id": problem.source,

@@ -27,6 +27,7 @@ __all__ = [
     "Made",
     "Seal",
     "Was",
+    "attach",
     "attach_case",
     "is_case",
     "made_from",
@@ -124,7 +125,7 @@ def attach_case(connection: duckdb.DuckDBPyConnection, path: Path, questions: Se
         CaseError: It is not a case of this program, or not of this version.
     """
     read_seal(path)
-    _attach(connection, path)
+    attach(connection, path)
     rows = connection.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE database_name = ? AND table_name IN "
         "(SELECT table_name FROM duckdb_tables() WHERE database_name = ?) ORDER BY table_name, column_index",
@@ -156,7 +157,8 @@ def attach_case(connection: duckdb.DuckDBPyConnection, path: Path, questions: Se
     return kept
 
 
-def _attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def attach(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Attach a file that is known for a case, as it is."""
     place = str(path.absolute()).replace("'", "''")
     try:
         connection.execute(f"ATTACH '{place}' AS {CASE} (READ_ONLY)")
@@ -200,7 +202,7 @@ def made_from(path: Path) -> Made:
     """
     seal = read_seal(path, any_version=True)
     with duckdb.connect() as connection:
-        _attach(connection, path)
+        attach(connection, path)
         try:
             inputs = connection.execute(f"SELECT path FROM {CASE}.input ORDER BY number").fetchall()
             patterns = connection.execute(f"SELECT name, text FROM {CASE}.pattern_file ORDER BY name").fetchall()

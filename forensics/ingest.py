@@ -7,20 +7,24 @@ place or under another name; if it is gone, the old case stays until it is told 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from . import __version__
+from .bookmarks import OtherBytesError, kept_bookmarks
 from .bounds import EVERYTHING, Bounds
 from .case import Evidence, read_evidence
 from .casefile import Made, Was, made_from
 from .casewrite import is_leftover, write_case
 from .catalogue import Catalogue, load_catalogue
 from .errors import CaseError, UsageError
-from .records import CHUNK, Digest, Options, Source, contents, digests, looks
+from .records import CHUNK, Digest, Options, Source, contents, digests, looks, plain_size, stretch
 
 __all__ = ["Change", "Ingested", "ingest", "signature"]
 
@@ -97,17 +101,31 @@ def ingest(
         )
     bounds = before if bounds == EVERYTHING else bounds
     options = bounds.options(Options(skip=lambda path: path.absolute() == case or is_leftover(path.absolute(), case)))
-    if made.sources and bounds == before and _same_way(made, wanted, catalogue, tz_us):
+    same_way = bool(made.sources) and bounds == before and _same_way(made, catalogue, tz_us)
+    if (
+        same_way
+        and made.inputs == wanted
+        and not any(_is_longer(Path(name), was) for name, was in made.sources.items())
+    ):
         now = {one.name: Was(one.digest.size, one.digest.root) for one in digests(wanted, None, options)}
         was = {name: Was(one.size, one.root) for name, one in made.sources.items()}
         if now == was:
             return Ingested(case, written=False, sources=len(now))
-    evidence = read_evidence(wanted, catalogue, tz_us=tz_us, on_progress=on_progress, options=options)
+
+    read = partial(read_evidence, catalogue=catalogue, tz_us=tz_us, on_progress=on_progress, options=options)
+
+    def read_on() -> Evidence:
+        if same_way:
+            with kept_bookmarks(case, made) as kept, suppress(OtherBytesError):
+                return read(wanted, kept=kept)
+        return read(wanted)
+
+    evidence = read_on()
     changes, moved = _compare(made.sources, evidence)
     if moved:
         # What was rotated away comes before what took its place: that is the order it was written in.
         wanted = tuple(one for name in wanted for one in (*moved.get(name, ()), name))
-        evidence = read_evidence(wanted, catalogue, tz_us=tz_us, on_progress=on_progress, options=options)
+        evidence = read_on()
         changes, _ = _compare(made.sources, evidence)
     lost = [one for one in changes if one.what == "lost"]
     if lost and not forget:
@@ -148,15 +166,20 @@ def signature(case: Path, inputs: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return looks(wanted, Options(skip=lambda path: path.absolute() == case or is_leftover(path.absolute(), case)))
 
 
-def _same_way(made: Made, inputs: Sequence[str], catalogue: Catalogue, tz_us: int | None) -> bool:
+def _same_way(made: Made, catalogue: Catalogue, tz_us: int | None) -> bool:
     """Whether reading the same bytes again would give the same case."""
     return (
         made.is_current
-        and made.inputs == tuple(inputs)
         and made.about.get("program") == __version__
         and made.about.get("catalogue") == catalogue.digest
         and made.about.get("tz_us") == (None if tz_us is None else str(tz_us))
     )
+
+
+def _is_longer(path: Path, was: Was) -> bool:
+    """Whether a file shows by its size alone that it grew."""
+    size = plain_size(path)
+    return size is not None and size > was.size
 
 
 def _compare(before: Mapping[str, Was], evidence: Evidence) -> tuple[list[Change], dict[str, tuple[str, ...]]]:
@@ -173,7 +196,9 @@ def _compare(before: Mapping[str, Was], evidence: Evidence) -> tuple[list[Change
             continue
         if source is not None and _begins_with(source, was):
             if source.digest.size > was.size:
-                changes.append(Change(name, "grown", f"grew by {source.digest.size - was.size} bytes"))
+                words = f"grew by {source.digest.size - was.size} bytes"
+                begun = f"; read on from byte {source.begun.offset}" if source.begun.offset else ""
+                changes.append(Change(name, "grown", words + begun))
             continue
         if source is not None and source.format in IN_PLACE:
             changes.append(Change(name, "grown", f"was written to in place: {source.digest.size} bytes now"))
@@ -224,10 +249,12 @@ def _begins_with(source: Source, was: Was) -> bool:
         return source.digest.size == was.size
     if source.digest.size == was.size:
         return source.digest.root == was.root
-    whole = was.size // CHUNK
+    whole, rest = divmod(was.size, CHUNK)
     if source.digest.chunks[:whole] != list(was.chunks[:whole]):
         return False
-    return was.size % CHUNK == 0 or _prefix_root(Path(source.name), was.size) == was.root
+    return (
+        not rest or hashlib.sha256(stretch(Path(source.name), was.size - rest, was.size)).hexdigest() == was.chunks[-1]
+    )
 
 
 def _prefix_root(path: Path, size: int) -> str:

@@ -109,6 +109,32 @@ class LineRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BookmarkRow(Row):
+    """Where reading a log can go on when it has grown, and what had been counted by then."""
+
+    table: ClassVar[str] = "bookmark"
+    source_id: Annotated[str, "Source."]
+    offset: Annotated[int, "Where the last block before the bookmark begins: from there on bytes are read again."]
+    taken: Annotated[int, "Bytes that had been read when that block began."]
+    records: Annotated[int, "Records before that block."]
+    until: Annotated[int, "Records before the bookmark: all of these are known."]
+    counts: Annotated[str, "What the scan had counted by then, in JSON."]
+    carried: Annotated[str, "Records of that block that others carry, with those, in JSON."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedRow(Row):
+    """A line before a bookmark that some pattern read: these are read again, and nothing between them."""
+
+    table: ClassVar[str] = "wanted"
+    source_id: Annotated[str, "Source."]
+    record: Annotated[int, "Place among the records of its source."]
+    offset: Annotated[int, "Byte offset in the source."]
+    length: Annotated[int, "Bytes."]
+    carrier: Annotated[int | None, "The record whose text it is part of."]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProcessRow(Row):
     """One life of a program."""
 
@@ -405,6 +431,8 @@ ROW_TYPES: tuple[type[Row], ...] = (
     PatternFileRow,
     ProblemRow,
     LineRow,
+    BookmarkRow,
+    WantedRow,
     ProcessRow,
     LoadRow,
     PhaseRow,

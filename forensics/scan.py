@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -278,10 +278,6 @@ class _Plain:
         self._taken = [self._taken[at] for at in np.flatnonzero(left).tolist()]
         return sorted(records)
 
-    def records(self) -> Iterator[int]:
-        """The records taken."""
-        return (record for _, record, _, _ in self._taken)
-
     def programs(self) -> dict[str, int]:
         """How many lines each program's patterns read."""
         found: dict[str, int] = {}
@@ -370,8 +366,8 @@ class Scanner:
 
         Blocks of one source must come in order: a carrier may span their seam.
         """
-        hits = self._hits(block)
-        counts = self.counts[block.source.name]
+        counts = self.counts.setdefault(block.source.name, ScanCounts())
+        hits = self._hits(block, counts)
         if hits is None:
             self._look_for_tokens(block, frozenset(), {}, counts)
             return
@@ -389,13 +385,53 @@ class Scanner:
 
         Blocks of one source must come in order: a carrier may span their seam.
         """
-        hits = self._hits(block)
-        counts = self.counts[block.source.name]
+        counts = self.counts.setdefault(block.source.name, ScanCounts())
+        hits = self._hits(block, counts)
         if hits is None:
             self._look_for_tokens(block, frozenset(), {}, counts)
             return Found([], None)
         carried = self._carriers.carried(block, hits.wanted(), hits.only(self._carrying))
-        carriers = self._carriers.openers
+        found = self._found(block, hits, carried, self._carriers.openers, counts)
+        rows = () if found.rows is None else (found.rows.record - block.first_record).tolist()
+        read = {line.record - block.first_record for line in found.lines}.union(rows)
+        self._look_for_tokens(block, read, carried, counts)
+        return found
+
+    def read_again(self, block: Block, records: Integers, carriers: Mapping[int, int]) -> Found:
+        """Read records that were read another time, and nothing of what stood between them: see `go_on`.
+
+        Args:
+            block: The records alone.
+            records: Their numbers in the source.
+            carriers: By those, the records that carry some of them.
+        """
+        hits = self._hits(block, ScanCounts())
+        if hits is None:
+            return Found([], None)
+        carried = {at: carriers[one] for at, one in enumerate(records.tolist()) if one in carriers}
+        lines, rows = self._found(block, hits, carried, (), ScanCounts())
+        for line in lines:
+            line.record = int(records[line.record])
+        return Found(lines, None if rows is None else replace(rows, record=records[rows.record]))
+
+    def go_on(self, block: Block, counts: ScanCounts, carried: Mapping[int, int]) -> None:
+        """Stand behind a block that was read another time, where no text was open.
+
+        Args:
+            block: Its records.
+            counts: What had been counted of the source by then.
+            carried: What `seam` gave for it.
+        """
+        self.counts[block.source.name] = counts
+        self._carriers.go_on(block, carried)
+
+    def seam(self, block: Block) -> Mapping[int, int] | None:
+        """What the next block needs to know of one that was just read: its carried records; None if that is not all."""
+        return self._carriers.seam(block)
+
+    def _found(
+        self, block: Block, hits: _Hits, carried: Mapping[int, int], carriers: Collection[int], counts: ScanCounts
+    ) -> Found:
         lines: list[Line] = []
         plain = _Plain(self, block)
         data, table = block.data, block.stream_table
@@ -431,8 +467,6 @@ class Scanner:
             lines.sort(key=lambda line: line.record)
         for number, many in plain.programs().items():
             counts.programs[number] += many
-        read = {line.record - block.first_record for line in lines}.union(plain.records())
-        self._look_for_tokens(block, read, carried, counts)
         return Found(lines, plain.rows())
 
     def _count(self, literals: frozenset[int], text: str, length: int, counts: ScanCounts, one: int) -> None:
@@ -447,9 +481,8 @@ class Scanner:
             counts.placed += one
             counts.placed_read += one
 
-    def _hits(self, block: Block) -> _Hits | None:
+    def _hits(self, block: Block, counts: ScanCounts) -> _Hits | None:
         """The records that hold literals, each with the number of its set of literals."""
-        counts = self.counts.setdefault(block.source.name, ScanCounts())
         counts.records += len(block)
         counts.bytes += int((block.ends - block.starts).sum())
         positions, literals = self.engine.hits(block.data)

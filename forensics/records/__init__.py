@@ -10,12 +10,13 @@ from forensics.records.block import (
     Piece,
     Problem,
     RequestCounters,
+    Seam,
     SelfReports,
     Source,
     Stream,
 )
-from forensics.records.options import Options
-from forensics.records.read import Named, contents, digests, is_source, looks, read_inputs
+from forensics.records.options import Known, Options
+from forensics.records.read import Named, contents, digests, is_source, looks, plain_size, read_inputs, stretch
 
 __all__ = [
     "CHUNK",
@@ -24,11 +25,13 @@ __all__ = [
     "CardSamples",
     "Digest",
     "HolderSamples",
+    "Known",
     "Named",
     "Options",
     "Piece",
     "Problem",
     "RequestCounters",
+    "Seam",
     "SelfReports",
     "Source",
     "Stream",
@@ -36,5 +39,7 @@ __all__ = [
     "digests",
     "is_source",
     "looks",
+    "plain_size",
     "read_inputs",
+    "stretch",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -29,6 +29,7 @@ __all__ = [
     "Piece",
     "Problem",
     "RequestCounters",
+    "Seam",
     "SelfReports",
     "Source",
     "Stream",
@@ -73,6 +74,19 @@ class Stream(NamedTuple):
         if self.container is not None and not self.container.endswith((".service", ".scope", ".slice")):
             return self.container
         return self.unit or (None if self.manager or self.kernel else self.identifier)
+
+
+class Seam(NamedTuple):
+    """A place between two lines of a source that all lines before it have been given out at.
+
+    `offset` is where the next line begins, `taken` how many bytes had been read by then.
+    """
+
+    offset: int
+    taken: int
+
+
+BEGINNING = Seam(0, 0)
 
 
 class Partial(NamedTuple):
@@ -120,6 +134,11 @@ class Digest:
         self._taken = 0
         self._waiting: deque[Future[None]] = deque()
 
+    def go_on(self, chunks: Sequence[str], size: int) -> None:
+        """Take the first bytes of the source, a number of whole chunks, as digested before."""
+        assert size == len(chunks) * CHUNK
+        self.chunks, self.size = list(chunks), size
+
     def update(self, data: bytes | memoryview) -> None:
         """Take the next bytes of the source, in order."""
         self.size += len(data)
@@ -162,7 +181,9 @@ class Source:
     """One input: a file, a member of an archive (`archive!member`), or standard input.
 
     `digest` and `problems` are complete once the source has been read to its end. `filed` says that `modified_us`
-    stands for the time of rows that print none.
+    stands for the time of rows that print none. `begun` is where its reading began: what is before it was read another
+    time. `seam` is where the next block begins, if a later reading can begin there too; `plain` says that the source is
+    a file with just those bytes.
     """
 
     name: str
@@ -172,6 +193,9 @@ class Source:
     problems: list[Problem] = field(default_factory=list)
     records: int = 0
     filed: bool = False
+    begun: Seam = BEGINNING
+    seam: Seam | None = None
+    plain: bool = False
 
     def tell(self, severity: str, what: str, remedy: str = "", offset: int | None = None, count: int = 1) -> None:
         """Keep something that was met `count` times, unless that is never."""

@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol
 from forensics.records.block import Source
 from forensics.records.options import MIB, Options
 
-__all__ = ["EndedEarlyError", "at_least", "chain", "compression", "content", "drained", "held"]
+__all__ = ["EndedEarlyError", "at_least", "chain", "compression", "content", "drained", "held", "is_utf16"]
 
 _LZMA_MEMORY = 512 * MIB
 """What a dictionary may take: an xz header can ask for 4 GiB."""
@@ -152,6 +152,11 @@ def compression(head: bytes) -> str | None:
     return None
 
 
+def is_utf16(head: bytes) -> bool:
+    """Whether the first bytes of a text are the byte order mark of UTF-16."""
+    return head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and head[:4] != codecs.BOM_UTF32_LE
+
+
 def content(stream: BinaryIO, source: Source, options: Options, on_read: Callable[[int], None]) -> Iterator[bytes]:
     """Yield the content of an open input in order, at most a block at a time.
 
@@ -164,6 +169,9 @@ def content(stream: BinaryIO, source: Source, options: Options, on_read: Callabl
         on_read: Called with the count of each read from `stream`.
     """
     pieces = _raw(stream, source, options.block_bytes, on_read)
+    if source.begun.taken:
+        yield from _going_on(stream, pieces, source, on_read)
+        return
     first = at_least(pieces, 16)
     pieces = chain(first, pieces)
     kind = compression(first)
@@ -171,8 +179,9 @@ def content(stream: BinaryIO, source: Source, options: Options, on_read: Callabl
         pieces = _decompressed(pieces, kind, source, options)
         first = at_least(pieces, 2)
         pieces = chain(first, pieces)
-    if first[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and first[:4] != codecs.BOM_UTF32_LE:
+    if is_utf16(first):
         pieces = _from_utf16(pieces, source)
+    source.plain = kind is None and not is_utf16(first)
     for piece in pieces:
         for start in range(0, len(piece), options.block_bytes):
             part = piece[start : start + options.block_bytes]
@@ -181,8 +190,22 @@ def content(stream: BinaryIO, source: Source, options: Options, on_read: Callabl
     source.digest.close()
 
 
+def _going_on(
+    stream: BinaryIO, pieces: Iterator[bytes], source: Source, on_read: Callable[[int], None]
+) -> Iterator[bytes]:
+    """Yield what stands behind the place where reading begins; of it, some bytes had been taken and digested."""
+    offset, taken = source.begun
+    stream.seek(offset)
+    on_read(taken)
+    yield from chain(stream.read(taken - offset), iter(()))
+    for piece in pieces:
+        source.digest.update(piece)
+        yield piece
+    source.digest.close()
+
+
 def _raw(stream: BinaryIO, source: Source, size: int, on_read: Callable[[int], None]) -> Iterator[bytes]:
-    offset = 0
+    offset = source.begun.taken
     while True:
         try:
             piece = stream.read(size)

@@ -90,6 +90,7 @@ def read_docker_json(source: Source, pieces: Iterator[bytes], options: Options) 
                 add(joined)
             else:
                 open_lines[out] = joined
+        source.seam = None if open_lines else source.seam
         yield from collector.blocks()
     for joined in sorted(open_lines.values(), key=lambda one: one.begin):
         source.tell("note", "a message without a line end: its last piece may be missing", "", joined.begin)

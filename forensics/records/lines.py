@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forensics.records.block import NO_TIME, Block, Integers, Source, Stream
+from forensics.records.block import NO_TIME, Block, Integers, Seam, Source, Stream
 from forensics.records.content import at_least, chain
 
-__all__ = ["Lines", "block_of", "cells_of", "lines", "placed_lines", "read_text"]
+__all__ = ["NO_END", "Lines", "block_of", "cells_of", "lines", "placed_lines", "read_text"]
 
 _BOM = b"\xef\xbb\xbf"
+
+NO_END = "the last line has no line end: it may be cut or still being written"
+"""What is said of a source that may yet go on."""
 
 
 class Lines(NamedTuple):
@@ -69,14 +72,18 @@ def _no_utf8(data: bytes) -> tuple[int, int]:
 
 def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[Lines]:
     held: list[bytes] = []
-    size = base = 0
+    size = 0
+    base = taken = source.begun.offset
     cut_lines = cut_bytes = 0
     first_cut: int | None = None
     dropping = False
-    first = at_least(pieces, len(_BOM))
+    first = b"" if base else at_least(pieces, len(_BOM))
     if first.startswith(_BOM):
-        base, first = len(_BOM), first[len(_BOM) :]
+        base = taken = len(_BOM)
+        first = first[len(_BOM) :]
     for piece in chain(first, pieces):
+        taken += len(piece)
+        source.seam = None
         rest = piece
         if dropping:
             at = rest.find(b"\n")
@@ -98,6 +105,7 @@ def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[L
                 cut_bytes += int(lost.sum())
                 if first_cut is None:
                     first_cut = base + int(chunk.starts[np.flatnonzero(lost)[0]])
+            source.seam = Seam(base + len(data), taken)
             yield chunk
             base += len(data)
             rest = rest[at:]
@@ -110,6 +118,7 @@ def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[L
             data = b"".join(held)[:line_bytes]
             if first_cut is None:
                 first_cut = base
+            source.seam = None
             # What stands at the cut is content, a carriage return too.
             yield Lines(data, base, np.array([0], np.int64), np.array([len(data)], np.int64))
             cut_lines += 1
@@ -117,6 +126,7 @@ def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[L
             base += size
             held, size, dropping = [], 0, True
     if held:
+        source.seam = None
         chunk, lost = _shorten(_split(b"".join(held), base), line_bytes)
         if lost.any():
             cut_lines += 1
@@ -124,7 +134,7 @@ def _cut(pieces: Iterator[bytes], source: Source, line_bytes: int) -> Iterator[L
             first_cut = base if first_cut is None else first_cut
         yield chunk
     if held or dropping:
-        source.tell("note", "the last line has no line end: it may be cut or still being written")
+        source.tell("note", NO_END)
     what = f"lines of more than {line_bytes} bytes were cut; {cut_bytes} bytes are missing"
     source.tell("loss", what, "", first_cut, cut_lines)
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import tzinfo
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["HEAD", "MIB", "Options"]
+from forensics.records.block import Seam
+
+__all__ = ["HEAD", "MIB", "Known", "Options"]
 
 MIB = 1024 * 1024
 
 HEAD = 64 * 1024
 """Bytes of content that decide a source's format."""
+
+
+class Known(NamedTuple):
+    """What is known of the beginning of a source, so that reading begins behind it: see `Seam`."""
+
+    format: str
+    seam: Seam
+    records: int
+    """Records before the seam."""
+    chunks: tuple[str, ...]
+    """Digests of the chunks that were taken by then."""
 
 
 class Options(NamedTuple):
@@ -25,6 +39,7 @@ class Options(NamedTuple):
     always read. Empty sets and None ask for everything. Other sources are read whole.
 
     `skip` says of a file inside a folder that it is passed over without a word: the program's own.
+    `known` has the files, by name, of which the beginning was read before and is left out.
     """
 
     block_bytes: int = 4 * MIB
@@ -40,6 +55,7 @@ class Options(NamedTuple):
     units: frozenset[str] = frozenset()
     fields: tuple[tuple[str, frozenset[str]], ...] = ()
     skip: Callable[[Path], bool] | None = None
+    known: Mapping[str, Known] = MappingProxyType({})
 
     @property
     def spans(self) -> bool:

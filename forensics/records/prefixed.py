@@ -115,6 +115,7 @@ def read_prefixed(source: Source, pieces: Iterator[bytes], options: Options, kin
                     )
                     continue
             rows.span(begin, end, time, stream)
+        source.seam = None if open_lines else source.seam
         yield from rows.blocks(source, table)
     rows = Rows(b"", 0)
     for joined in sorted(open_lines.values(), key=lambda one: one.begin):

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 from forensics.records.block import Piece, Problem, Source
 from forensics.records.block_table import read_block_table
 from forensics.records.card_json import read_json_documents
-from forensics.records.content import at_least, chain, content, drained, held
+from forensics.records.content import at_least, chain, compression, content, drained, held, is_utf16
 from forensics.records.detect import Format, detect
 from forensics.records.export import read_export
 from forensics.records.exposition import read_exposition
@@ -37,7 +37,7 @@ from forensics.records.smi_query import read_smi_query, read_smi_xml
 from forensics.records.smi_table import read_smi_table
 from forensics.records.turn_log import read_turn_log
 
-__all__ = ["KEPT", "Named", "contents", "digests", "is_source", "looks", "read_inputs"]
+__all__ = ["KEPT", "Named", "contents", "digests", "is_source", "looks", "plain_size", "read_inputs", "readers"]
 
 Progress = Callable[[int, int], None]
 
@@ -66,6 +66,9 @@ class _Input(NamedTuple):
 
 KEPT = frozenset({"case.toml", "expected"})
 """What stands beside the evidence of a recorded case, and says what must come out of it."""
+
+STATELESS = frozenset({"text", "json-log", "docker-json", "cri", "compose", "kubectl", "podman", "docker-times"})
+"""Formats of which a line means the same whatever stands before it: reading can begin between two of them."""
 
 _DEEPEST = 2
 """How deep inputs may hold others: an archive, and an archive or text with blocks in it."""
@@ -200,6 +203,16 @@ def looks(inputs: Sequence[str | Path], options: Options | None = None) -> dict[
     return found
 
 
+def plain_size(path: Path) -> int | None:
+    """Bytes of a file's content, where they can be told without reading it: None where it is packed or turned."""
+    try:
+        with path.open("rb", buffering=0) as stream:
+            about, head = os.fstat(stream.fileno()), stream.read(16)
+    except OSError:
+        return None
+    return about.st_size if stat.S_ISREG(about.st_mode) and not compression(head) and not is_utf16(head) else None
+
+
 def _distinct(items: Iterable[_Input]) -> list[_Input]:
     """Each path once, where a folder and a file in it were both given."""
     found: dict[str, _Input] = {}
@@ -285,11 +298,18 @@ def _read(
     seen: Seen,
     depth: int = 0,
 ) -> Iterator[Piece | Source]:
+    known = None if path is None else options.known.get(source.name)
+    if known is not None:
+        source.format, source.begun, source.records, source.plain = known.format, known.seam, known.records, True
+        source.digest.go_on(known.chunks, known.seam.taken)
+        yield from readers(Format(known.format), source, content(stream, source, options, on_read), options, None)
+        return
     pieces = content(stream, source, options, on_read)
     head = at_least(pieces, HEAD)
     rest = next(pieces, b"")
     found = detect(head[:HEAD], whole=not rest and len(head) <= HEAD)
     source.format = found.name
+    source.plain = source.plain and source.name == str(path) and found.name in STATELESS
     pieces = chain(head, chain(rest, pieces))
     if found.severity:
         _set_aside(source, found)
@@ -309,7 +329,7 @@ def _read(
             source.tell("note", "the journal holds no message")
         return
     again = None if path is None or not path.is_file() else lambda: contents(path, options)
-    read = _readers(found, source, pieces, options, again)
+    read = readers(found, source, pieces, options, again)
     yield from narrowed(read, source, options) if options.narrows and found.name.startswith("journal-") else read
     if not source.records and not source.problems:
         what = f"it looks like {found.name}, and nothing in it could be read as that"
@@ -387,6 +407,22 @@ def contents(path: Path, options: Options | None = None) -> Iterator[bytes]:
         yield from _contents(pieces, inner, options, base)
 
 
+def stretch(path: Path, begin: int, end: int) -> bytes:
+    """The bytes of a source from one offset to another; fewer where it ends before."""
+    if plain_size(path) is not None:
+        with path.open("rb", buffering=0) as stream:
+            stream.seek(begin)
+            return stream.read(end - begin)
+    found = bytearray()
+    at = 0
+    for piece in contents(path):
+        found += piece[max(begin - at, 0) : max(end - at, 0)]
+        at += len(piece)
+        if at >= end:
+            break
+    return bytes(found)
+
+
 def _contents(pieces: Iterator[bytes], inner: str, options: Options, path: Path | None) -> Iterator[bytes]:
     if not inner:
         yield from pieces
@@ -431,13 +467,14 @@ def _set_aside(source: Source, found: Format) -> None:
     source.tell(found.severity, f"set aside: {found.why}", found.remedy)
 
 
-def _readers(
+def readers(
     found: Format,
     source: Source,
     pieces: Iterator[bytes],
     options: Options,
     again: Callable[[], Iterator[bytes]] | None,
 ) -> Iterator[Piece]:
+    """Yield what a source of some format holds; `again` gives its bytes anew, where a reader has to look ahead."""
     match found.name:
         case "journal-export":
             yield from read_export(source, pieces, options)

@@ -4,8 +4,8 @@ Three mixes made of the recorded lines of fixtures/: `rare`, in which one line i
 one in twelve, and `bulk` with five in eight, a busy server and little else. The peer is ripgrep if it is installed,
 else `grep -c -F -f`, on the same file in the same run. Nothing here is a test: machines differ, ratios less.
 
-Of the whole command the most anonymous memory (RssAnon) that was seen is printed too, and of the case that it made
-how long `explain-vram --case` and the slowest views take.
+Of the whole command the most anonymous memory (RssAnon) that was seen is printed too, of the case that it made how long
+`explain-vram --case` and the slowest views take, and how long the command takes once more when the log has grown.
 """
 
 from __future__ import annotations
@@ -121,7 +121,6 @@ def to_case(path: Path, catalogue: Catalogue) -> None:
 
 def command(paths: Sequence[Path], case: Path) -> int:
     """Run the whole command; the most anonymous memory in KiB that was seen."""
-    case.unlink(missing_ok=True)
     arguments = [sys.executable, "-m", "forensics.cli", "ingest", *map(str, paths), "--case", str(case), "--quiet"]
     most = 0
     with subprocess.Popen(arguments, stdout=subprocess.DEVNULL) as process:
@@ -202,11 +201,18 @@ def main() -> None:
                 nonlocal most
                 most = command([path], case)
 
-            tell(name, "the whole command", size, timed(whole), base)
+            anew = timed(whole)
+            tell(name, "the whole command", size, anew, base)
             print(f"         RssAnon at most {most / 1024:.0f} MiB, case of {case.stat().st_size / MB:.0f} MB")
             (counts,) = read_only(path, catalogue).counts.values()
             print(f"         {counts.records} lines, {counts.hit} hit = {counts.read} read + {counts.missed} missed")
             questions(case)
+            with path.open("ab") as log:
+                log.write(path.read_bytes()[-MB:])
+            on = timed(whole)
+            print(
+                f"         grown by a megabyte: {on[0]:.1f} s, {on[1]:.1f} of CPU, {on[1] / anew[1]:.2f} of the first"
+            )
             path.unlink()
             case.unlink()
 

@@ -57,8 +57,8 @@ def _say(bundle: Bundle, target: Path) -> None:
         typer.echo(visible(f"  {entry['name']}: {entry['what']}"))
     for text in words(bundle.not_read):
         typer.echo(visible(f"  {text}"))
-    if not bundle.services:
-        typer.echo("  No unit of a known server was found; name it: --unit NAME.")
+    if not bundle.services and not bundle.servers:
+        typer.echo("  No known server was found, by a unit or a process; name its unit: --unit NAME.")
     if target.suffix == ".gz":
         typer.echo(
             visible(f"Next  Unpack it where it is read: tar xzf {target.name} and forensics explain-vram FOLDER")
@@ -82,8 +82,9 @@ def this_machine(*, at_us: int | None = None, patterns: Sequence[Path] = (), qui
         if not inputs:
             what = "no input, and nothing to look at on this machine: give log files, telemetry files, a folder that "
             raise UsageError(f"{what}holds both, or --case FILE", *words(bundle.not_read))
-        for text in words(bundle.not_read):
+        opened = open_inputs(inputs, at_us=at_us, patterns=patterns)
+        for text in () if quiet else (*words(bundle.not_read), *opened.notes):
             typer.echo(visible(f"forensics: {text}"), err=True)
-        return open_inputs(inputs, at_us=at_us, patterns=patterns)
+        return opened
     finally:
         shutil.rmtree(folder, ignore_errors=True)

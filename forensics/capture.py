@@ -105,7 +105,8 @@ def collect(
         programs = [one for program in catalogue.programs for one in program.process_names]
         sites = [one for program in catalogue.programs for one in program.sites]
         hosts = {socket.gethostname(), platform.node()}
-        bundle.names = Anonymizer(secrets.token_bytes(32), hosts, programs, line_prefix(catalogue), sites)
+        words = [word for literal in catalogue.literals() for word in re.findall(r"\w+", literal.decode())]
+        bundle.names = Anonymizer(secrets.token_bytes(32), hosts, programs, line_prefix(catalogue), sites, words)
     for unit in units:
         if not UNIT_NAME.fullmatch(unit):
             raise UsageError(f"--unit {unit}: that is no name of a unit")

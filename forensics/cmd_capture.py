@@ -52,17 +52,16 @@ def capture_command(
 
 
 def _say(bundle: Bundle, target: Path) -> None:
-    typer.echo(visible(f"{target}: {len(bundle.files)} files, {sum(one['size_bytes'] for one in bundle.files)} bytes"))
+    count, size = len(bundle.files), sum(one["size_bytes"] for one in bundle.files)
+    typer.echo(visible(f"{target}: {count} file{'s' * (count > 1)}, {size} bytes"))
     for entry in sorted(bundle.files, key=lambda one: str(one["name"])):
         typer.echo(visible(f"  {entry['name']}: {entry['what']}"))
     for text in words(bundle.not_read):
         typer.echo(visible(f"  {text}"))
     if not bundle.services and not bundle.servers:
         typer.echo("  No known server was found, by a unit or a process; name its unit: --unit NAME.")
-    if target.suffix == ".gz":
-        typer.echo(
-            visible(f"Next  Unpack it where it is read: tar xzf {target.name} and forensics explain-vram FOLDER")
-        )
+    if not any(files_of(bundle)):
+        typer.echo("Nothing in it is evidence of a server or a card.")
     else:
         typer.echo(visible(f"Next  forensics explain-vram {target}"))
 

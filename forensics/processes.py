@@ -97,8 +97,10 @@ def _ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
 
 def _names(folder: Path) -> Iterator[str]:
     """What a process is called: by itself, by its command, and by the script or module that an interpreter runs."""
-    yield _read(folder / "comm").decode("utf-8", "replace").rstrip("\n")
     words = _read(folder / "cmdline").decode("utf-8", "replace").rstrip("\0").split("\0")
+    if words == [""]:
+        return  # the kernel's, or dead and not yet waited for (proc(5))
+    yield _read(folder / "comm").decode("utf-8", "replace").rstrip("\n")
     yield Path(words[0]).name
     if Path(words[0]).name.startswith("python") and len(words) > 1:
         if words[1] == "-m" and len(words) > 2:

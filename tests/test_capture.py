@@ -7,6 +7,7 @@ import http.client
 import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -202,6 +203,27 @@ def test_it_answers_on_another_machine(box: Path) -> None:
     assert ("weights", "target", 5152880722) in items
 
 
+def test_who_looks_at_it_elsewhere_is_told_what_it_lacks_and_reads_nothing_that_is_no_evidence(box: Path) -> None:
+    tool(box / "tools", "nvidia-smi", "exit 9\n")
+    folder = taken(box)
+    outcome = CliRunner().invoke(app, ["explain-vram", str(folder)])
+    said = [line for line in outcome.stderr.splitlines() if "/probes/" not in line]
+    lacks = "the capture lacks, for the reasons in it: nvidia-smi -q -x, the cards"
+    assert said == [f"forensics: {folder}/manifest.json: {lacks}."]
+    (folder / "manifest.json").write_text('{"schema": "other"}')
+    outcome = CliRunner().invoke(app, ["explain-vram", str(folder)])
+    assert f"forensics: {folder}/manifest.json: set aside: it is a JSON document, not a log." in outcome.stderr
+
+
+def test_a_capture_without_evidence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("forensics.capture.running", lambda _: [])
+    outcome = CliRunner().invoke(app, ["capture", str(tmp_path / "bundle"), "--seconds", "0"])
+    first, *_, last = outcome.stdout.splitlines()
+    assert re.fullmatch(r".*/bundle: 1 file, \d+ bytes", first)
+    assert last == "Nothing in it is evidence of a server or a card."
+
+
 def test_secrets_of_units_are_removed(box: Path) -> None:
     text = everything(taken(box) / "units")
     assert "hunter2secret" not in text
@@ -240,7 +262,8 @@ def test_an_archive_holds_the_same_folder(box: Path) -> None:
         assert "bundle/manifest.json" in archive.getnames()
         assert {(one.uid, one.uname) for one in archive.getmembers()} == {(0, "")}
         archive.extractall(box / "unpacked", filter="data")
-    assert figures(explained(str(box / "unpacked" / "bundle")))
+    assert figures(explained(str(box / "unpacked" / "bundle"))) == figures(explained(str(target)))
+    assert outcome.stdout.endswith(f"Next  forensics explain-vram {target}\n")
 
 
 def test_a_reader_without_rights_is_told_which_group_would_give_them(box: Path) -> None:

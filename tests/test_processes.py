@@ -60,6 +60,7 @@ def test_a_server_is_known_by_its_command_its_script_or_its_module(
         (("python3", "-c", "import vllm"), "python3"),
         (("/usr/sbin/sshd", "-D"), "sshd"),
         ((), "kworker/0:1"),
+        ((), "llama-server"),
     ],
 )
 def test_who_only_names_a_server_is_none(tmp_path: Path, command: tuple[str, ...], comm: str) -> None:

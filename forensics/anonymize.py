@@ -22,7 +22,14 @@ MASK = "***"
 VALUE = r"\"[^\"\n]+\"|'[^'\n]+'|\\\"[^\"\\\n]+\\\""
 """In quotes, also in those of a text in JSON."""
 CALLED = r"[A-Za-z0-9_.-]{0,64}(?:KEY|TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|AUTH)[A-Za-z0-9_.-]{0,64}"
+NEXT = r"(?:\\?['\"],[ ]*|(?:\\?['\"])?(?:[ ]|\\\n)[ ]*(?:\\\n[ ]*)?)"
+"""Between an option and its value, also in a list; a unit file may go on in its next line."""
 SECRETS = (
+    # From its first line to its last (RFC 7468), or as far as it goes on where the last one is missing
+    re.compile(
+        r"(?P<keep>-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
+        r"(?P<gone>[^-]*(?:-(?!----)[^-]*)*(?=-----END )|(?:(?:\s|\\+[nr])+[A-Za-z0-9+/=]{16,})+)"
+    ),
     re.compile(r"(?P<keep>\b[Bb]earer\s+)(?P<gone>[A-Za-z0-9._~+/=-]{8,})"),
     re.compile(r"(?i)(?P<keep>\bauthorization['\"]?\s*[=:]\s*['\"]?(?:[a-z]+[ ]+)?)(?P<gone>[^\s'\"]+)"),
     re.compile(r"(?P<keep>://)(?P<gone>[^\s/@]+)(?=@)"),
@@ -30,7 +37,7 @@ SECRETS = (
     re.compile(
         r"(?P<keep>(?<![A-Za-z0-9]))"
         r"(?P<gone>(?:hf_|sk-|sk_live_|gh[opsu]_|github_pat_|glpat-|gsk_|npm_|nvapi-|r8_|dckr_pat_|xox[abp]-|AKIA|ASIA|AIza)"
-        r"[A-Za-z0-9_-]{12,}|eyJ[\w-]{8,999}\.eyJ[\w-]{8,}\.[\w-]*)"
+        r"[A-Za-z0-9_-]{12,}|ya29\.[\w.-]{12,}|eyJ[\w-]{8,999}\.eyJ[\w-]{8,}\.[\w-]*)"
     ),
     # 'api_key': ['value', 'value'] and api_key=['value', 'value'], as programs print what they were given
     re.compile(
@@ -46,11 +53,16 @@ SECRETS = (
         rf"(?P<gone>{VALUE}|(?:[^\s\"',;)}}\]\\]|,(?=[^\s\"']))+)"
     ),
     re.compile(rf"(?P<keep>\b[A-Z0-9_]*(?:PASS|_PWD|COOKIE|JWT)=)(?P<gone>{VALUE}|[^\s\"'\\]+)"),
-    # --api-key value and '--api-key', 'value'; a unit file may go on in its next line
+    # --api-key value and '--api-key', 'value'
     re.compile(
         r"(?i)(?P<keep>(?<![\w-])(?:--[a-z_-]{0,64}(?:key|token|secret|password|passwd|pass|auth|credential|bearer)s?|-hft)"
-        r"(?:['\"],?)?(?:[ ]|\\\n)[ ]*(?:\\\n[ ]*)?)"
-        rf"(?P<gone>{VALUE}|(?!-)[^\s\"'\\]+)"
+        rf"{NEXT})(?P<gone>{VALUE}|(?!-)[^\s\"'\\]+)"
+    ),
+    # -u user:password and --user 'user:password', as curl(1) takes them; no -u unit, and no --user 1000:1000
+    re.compile(
+        rf"(?P<keep>(?<![\w-])(?:-[A-Za-z]{{0,8}}[uU]|--(?:proxy-)?user)(?:=|{NEXT}))"
+        r"(?=\\?['\"]?(?!-|\d+:\d+(?!\w))[^\s'\"/:\\]+:(?!//)[^\s'\"\\])"
+        rf"(?P<gone>{VALUE}|[^\s\"'\\]+)"
     ),
     # 'api_key': 'value'
     re.compile(rf"(?i)(?P<keep>['\"]{CALLED}['\"]\s*:\s*)(?P<gone>{VALUE})"),
@@ -65,6 +77,16 @@ OPENS = re.compile(r"(?i)key|secret|pass|credential|auth|api|access|session|hf_"
 NAMED = re.compile(r"secret-[0-9a-f]{8}")
 """A secret that has its name already."""
 QUOTED = re.compile(r"(\\?['\"])(.*)\1")
+KEY_BEGINS = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+KEY_ENDS = "-----END "
+KEY_LINES = 2000
+"""Most lines that one may take, with other fields and writers between them."""
+KEY_PIECE = re.compile(
+    r"(?<![\w+/=.-])(?![0-9a-f]+(?![\w+/=]))[A-Za-z0-9+/]{24,}={0,2}(?![\w+/=.-])"
+    r"|(?<![\w+/=.-])[A-Za-z0-9+/]{2,23}={1,2}(?=\s*$|\\n)"
+    r"|^\s*[A-Za-z0-9+/=]+\s*$"
+)
+"""What its lines are: long, or padded at their end, or nothing else."""
 DIGITS = re.compile(r"[-+]?[\d.,]+%?")
 
 MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
@@ -84,6 +106,17 @@ PATH = re.compile(
     r"(?P<quote>['\"])(?P<quoted>~?(?:/(?:[^'\"\n/ ]|[ ](?![-/]))+)+)(?P=quote)"
     r"|(?:(?<![\w/.<~-])|(?<=file://))(?P<bare>~?(?:/[\w.@+=%~,-]+){2,})"
 )
+FOLDER = r"(?:(?:[^\\/:*?\"<>|\s']|[ ](?![-\\/])){1,255}(?=\\)|[^\\/:*?\"<>|\s']{1,255}(?=/))"
+"""Of Windows; its name may hold blanks."""
+FILE = r"[^\\/:*?\"<>|\s']{1,255}"
+BEFORE = r"(?<![^\s\"'=(\[,;:<>])"
+WINDOWS_PATH = re.compile(
+    # C:\folder\file and \\server\share, or with each \ twice, as JSON writes them
+    r"(?<=['\"])[A-Za-z]:(?:\\{1,2}(?:[^\\/:*?\"<>|\n' ]|[ ](?!-)){1,255}){2,}(?=\\?['\"])"
+    rf"|(?<!\w)[A-Za-z]:(?:(?:\\{{1,2}}|/){FOLDER})+(?:\\{{1,2}}|/)(?:{FILE})?"
+    rf"|{BEFORE}\\\\[\w.-]{{2,63}}(?:\\{FOLDER})*\\{FILE}"
+    rf"|{BEFORE}\\\\\\\\[\w.-]{{2,63}}(?:\\\\{FOLDER})*\\\\{FILE}"
+)
 URL_HOST = re.compile(
     r"(?P<keep>[a-z][a-z0-9+.-]{1,12}://(?:[^\s/@]*@)?)(?P<host>[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*)"
 )
@@ -96,7 +129,8 @@ ROUTES = frozenset("v1 v2 api health healthz metrics props slots chat completion
 """First pieces of what is asked of a server: no folders."""
 KNOWN = frozenset(
     "bin sbin usr local lib lib64 libexec opt etc var run srv home root mnt media data proc dev sys tmp snap boot "
-    "share cache log journal system systemd user dist-packages site-packages models blobs manifests".split()
+    "share cache log journal system systemd user dist-packages site-packages models blobs manifests "
+    "Users Windows System32 AppData Local".split()
 )
 """Folders that every machine has: they tell nothing, and programs are known by them."""
 MODEL = re.compile(r"(?i)\.(?:gguf|ggml|safetensors|bin|pt|pth|mmproj)$|^sha256-[0-9a-f]{12,}")
@@ -149,6 +183,7 @@ class Anonymizer:
         programs: What a program's file is called: such a name stays.
         prefix: Takes a line's prefix off, or gives None: clocks look like addresses.
         public: Hosts that everybody knows, beside those of this module.
+        words: What lines are read by: a host that is called so is replaced only as it is written itself.
     """
 
     def __init__(
@@ -158,12 +193,15 @@ class Anonymizer:
         programs: Sequence[Regex] = (),
         prefix: Callable[[str], str | None] | None = None,
         public: Iterable[str] = (),
+        words: Iterable[str] = (),
     ) -> None:
         self.key = key
         self.programs = programs
         self.prefix = prefix
         self.public = PUBLIC.union(public)
-        self.hosts: dict[str, str] = {}
+        self.words = frozenset(word.lower() for word in words)
+        self.hosts: set[str] = set()
+        self.key_lines = 0
         for host in hosts:
             self.learn(host)
 
@@ -171,10 +209,10 @@ class Anonymizer:
         """A host name to be replaced wherever it stands as a word of its own."""
         for name in (host, host.partition(".")[0]):
             if len(name) > 1 and name != "localhost":
-                self.hosts.setdefault(name, f"host-{self.digest(name, 6)}")
+                self.hosts.add(name)
         if self.hosts:
             names = sorted(self.hosts, key=len, reverse=True)
-            self._host = re.compile(r"(?<![\w.-])(?:" + "|".join(map(re.escape, names)) + r")(?![\w-])")
+            self._host = re.compile(r"(?i)(?<![\w.-])(?:" + "|".join(map(re.escape, names)) + r")(?![\w-])")
 
     def digest(self, text: str, letters: int) -> str:
         """A name's hash under the key."""
@@ -186,11 +224,17 @@ class Anonymizer:
         """A file's content: a journal export entry by entry, anything else line by line."""
         if content.startswith((b"__CURSOR=", b"__REALTIME_TIMESTAMP=")):
             return self.export(content)
+        self.key_lines = 0
         text = content.decode("utf-8", "surrogateescape")
         return "\n".join(map(self.line, text.split("\n"))).encode("utf-8", "surrogateescape")
 
     def line(self, text: str) -> str:
-        """One line: its prefix stays as it is."""
+        """One line: its prefix stays as it is. A private key may have begun in a line before."""
+        if self.key_lines:
+            self.key_lines = 0 if KEY_ENDS in text else self.key_lines - 1
+            text = KEY_PIECE.sub(lambda found: f"secret-{self.digest(found[0].strip(), 8)}", text)
+        elif KEY_BEGINS.search(text, max(0, text.rfind(KEY_ENDS))):
+            self.key_lines = KEY_LINES
         begin = 0
         for start in (0, *(found.end() for found in ENVELOPE.finditer(text[:400]))):
             message = self.prefix(text[start:]) if self.prefix is not None else None
@@ -208,6 +252,7 @@ class Anonymizer:
         text = MAIL.sub(lambda found: f"user-{self.digest(found[0], 6)}@mail.invalid", text)
         text = URL_HOST.sub(self._url_host, text)
         text = USER.sub(lambda found: found["keep"] + f"user-{self.digest(found['gone'], 6)}", text)
+        text = WINDOWS_PATH.sub(self._windows_path, text)
         text = PATH.sub(self._path, text)
         text = IPV4.sub(self._ipv4, text)
         text = MAC.sub(self._mac, text)
@@ -215,11 +260,19 @@ class Anonymizer:
         return self._named(text)
 
     def _named(self, text: str) -> str:
-        return self._host.sub(lambda found: self.hosts[found[0]], text) if self.hosts else text
+        return self._host.sub(self._host_name, text) if self.hosts else text
+
+    def _host_name(self, found: re.Match[str]) -> str:
+        name = found[0]
+        return name if name not in self.hosts and name.lower() in self.words else self._named_host(name)
+
+    def _named_host(self, name: str) -> str:
+        """One name however it is written: case means nothing in it (RFC 4343)."""
+        return f"host-{self.digest(name.lower(), 6)}"
 
     def _url_host(self, found: re.Match[str]) -> str:
         host = found["host"]
-        return found[0] if host in self.public else f"{found['keep']}host-{self.digest(host, 6)}"
+        return found[0] if host.lower() in self.public else found["keep"] + self._named_host(host)
 
     def _path(self, found: re.Match[str]) -> str:
         quote = found["quote"] or ""
@@ -232,6 +285,18 @@ class Anonymizer:
             return found[0]
         named = [self._piece(piece, place, pieces) for place, piece in enumerate(pieces)]
         return quote + "/".join(named) + quote
+
+    def _windows_path(self, found: re.Match[str]) -> str:
+        path = found[0]
+        if "\\" not in path:
+            return path  # C:/folder/file is a path of the other kind
+        root = re.match(r"\\+", path)
+        begin = root.end() if root else 0
+        pieces = re.split(r"([\\/]+)", path[begin:])
+        first = self._named_host(pieces[0]) if root else pieces[0]
+        names = pieces[::2]
+        named = [first, *(self._piece(piece, place, names) for place, piece in enumerate(names) if place)]
+        return path[:begin] + "".join(map(str.__add__, named, [*pieces[1::2], ""]))
 
     def _piece(self, piece: str, place: int, pieces: Sequence[str]) -> str:
         is_last = place == len(pieces) - 1

@@ -13,6 +13,7 @@ from typing import Any
 
 from .anonymize import Anonymizer
 from .errors import UsageError
+from .processes import Running
 
 __all__ = ["LOGS", "Bundle", "NotRead", "Ran", "Service", "files_of", "manifest_of", "run", "words"]
 
@@ -50,6 +51,7 @@ class Bundle:
     files: list[dict[str, Any]] = field(default_factory=list)
     not_read: list[NotRead] = field(default_factory=list)
     services: list[Service] = field(default_factory=list)
+    servers: Sequence[Running] = ()
     names: Anonymizer | None = None
 
     def add(self, name: str, content: bytes, what: str) -> None:
@@ -91,7 +93,8 @@ def run(command: Sequence[str], limit_s: float = TOOL_S) -> Ran:
     said = done.stderr.decode("utf-8", "replace").strip()
     failed = ""
     if done.returncode and not done.stdout:
-        failed = f"{command[0]} ended with {done.returncode}: {(said.splitlines() or ['no message'])[-1]}"
+        # The first line is the cause, as a rule; what follows from it stands below.
+        failed = f"{command[0]} ended with {done.returncode}: {(said.splitlines() or ['no message'])[0].rstrip('.')}"
     return Ran(done.stdout, said, failed)
 
 
@@ -117,5 +120,5 @@ def manifest_of(folder: Path) -> Mapping[str, Any]:
 
 
 def words(not_read: Iterable[NotRead]) -> list[str]:
-    """What was not read, one sentence each."""
-    return [f"not read: {one.what}: {one.why}." + (f" {one.remedy}" if one.remedy else "") for one in not_read]
+    """What was not read, a line each."""
+    return [f"not read: {one.what}: {one.why}" + (f"; {one.remedy}" if one.remedy else "") for one in not_read]

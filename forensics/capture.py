@@ -29,7 +29,7 @@ from .anonymize import Anonymizer, masked
 from .bundle import LOGS, Bundle, Service, run
 from .catalogue import Catalogue, Program
 from .errors import UsageError
-from .processes import Running, running
+from .processes import Running, listening, running
 from .report_json import render_json
 
 __all__ = ["SCHEMA", "capture", "collect", "find_services", "line_prefix", "take_outputs"]
@@ -105,7 +105,8 @@ def collect(
         programs = [one for program in catalogue.programs for one in program.process_names]
         sites = [one for program in catalogue.programs for one in program.sites]
         hosts = {socket.gethostname(), platform.node()}
-        bundle.names = Anonymizer(secrets.token_bytes(32), hosts, programs, line_prefix(catalogue), sites)
+        words = [word for literal in catalogue.literals() for word in re.findall(r"\w+", literal.decode())]
+        bundle.names = Anonymizer(secrets.token_bytes(32), hosts, programs, line_prefix(catalogue), sites, words)
     for unit in units:
         if not UNIT_NAME.fullmatch(unit):
             raise UsageError(f"--unit {unit}: that is no name of a unit")
@@ -114,6 +115,7 @@ def collect(
     sampling = _begin_samples(bundle, seconds)
     tell("services")
     bundle.services = find_services(catalogue, units, bundle)
+    bundle.servers = running(catalogue)
     _units(bundle)
     _ask(bundle, catalogue)
     _versions(bundle)
@@ -121,7 +123,7 @@ def collect(
     _end_samples(bundle, sampling, seconds)
     tell("journal of this boot")
     _journal(bundle, catalogue)
-    take_outputs(bundle, running(catalogue))
+    take_outputs(bundle, bundle.servers)
     manifest = {
         "schema": SCHEMA,
         "made_at": begun.isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -180,7 +182,9 @@ def find_services(catalogue: Catalogue, units: Sequence[str], bundle: Bundle) ->
     wanted = [unit if "." in unit else f"{unit}.service" for unit in units]
     listed = run(["systemctl", "list-units", "--type=service", "--all", "--plain", "--no-legend", "--no-pager"])
     if listed.failed:
-        bundle.lacks("the list of units", listed.failed, "" if wanted else "name them: --unit NAME")
+        # Nothing can be named where systemd does not run the machine (sd_booted(3)).
+        can_name = not wanted and Path("/run/systemd/system").is_dir()
+        bundle.lacks("the list of units", listed.failed, "name them: --unit NAME" if can_name else "")
     names = [line.split()[0] for line in listed.out.decode("utf-8", "replace").splitlines() if line.split()]
     found: list[Service] = []
     for unit in dict.fromkeys([*wanted, *(one for one in names if UNIT_NAME.fullmatch(one))]):
@@ -222,13 +226,14 @@ def _units(bundle: Bundle) -> None:
 
 def _ask(bundle: Bundle, catalogue: Catalogue) -> None:
     """Ask what listens on loopback, by the probes that its program declares."""
-    listening = _listening()
+    open_ports = listening()
     asked: set[tuple[int, str]] = set()
     for program in catalogue.programs:
-        mine = {port for one in bundle.services if program.name in one.programs for port in one.ports}
+        found: Sequence[Service | Running] = [*bundle.services, *bundle.servers]
+        mine = {port for one in found if program.name in one.programs for port in one.ports}
         for probe in program.probes:
             for port in sorted({*probe["ports"], *mine}):
-                if (listening is not None and port not in listening) or (port, probe["path"]) in asked:
+                if (open_ports is not None and port not in open_ports.values()) or (port, probe["path"]) in asked:
                     continue
                 asked.add((port, probe["path"]))
                 answer = ask(port, probe["path"])
@@ -254,23 +259,6 @@ def ask(port: int, path: str) -> bytes | None:
     finally:
         connection.close()
     return f"{answer.status}\n".encode() + (body if answer.status == 200 else b"")
-
-
-def _listening() -> set[int] | None:
-    """Ports on which something listens here, or None if that cannot be read."""
-    ports: set[int] = set()
-    seen = False
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            lines = Path(table).read_text("ascii").splitlines()[1:]
-        except (OSError, UnicodeDecodeError):
-            continue
-        seen = True
-        for line in lines:
-            columns = line.split()
-            if len(columns) > 3 and columns[3] == "0A":
-                ports.add(int(columns[1].rpartition(":")[2], 16))
-    return ports if seen else None
 
 
 def _versions(bundle: Bundle) -> None:
@@ -387,7 +375,8 @@ def _journal(bundle: Bundle, catalogue: Catalogue) -> None:
     if content:
         bundle.add("journal.export", content, "journalctl -b -o export: the services, their programs and the kernel")
     else:
-        bundle.lacks("the journal", failed or "it holds no message of a known program in this boot", _remedy())
+        remedy = "" if any(one.output for one in bundle.servers) else _remedy()
+        bundle.lacks("the journal", failed or "it holds no message of a known program in this boot", remedy)
     _may_read(bundle)
 
 
@@ -449,5 +438,5 @@ def _remedy() -> str:
             continue
         groups.append(name)
     if os.geteuid() == 0 or not groups:
-        return "Give the log itself: explain-vram FILE, or podman/docker logs CONTAINER > FILE."
-    return f"Run it with sudo, or once: sudo usermod -aG {groups[0]} $USER, then log in again."
+        return "give the log itself: explain-vram FILE, or podman/docker logs CONTAINER > FILE"
+    return f"run it with sudo, or once: sudo usermod -aG {groups[0]} $USER, then log in again"

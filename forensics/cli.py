@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import __version__
-from .errors import ForensicsError
+from .errors import ForensicsError, UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 __all__ = ["app", "main"]
 
@@ -65,11 +70,45 @@ def __getattr__(name: str) -> typer.Typer:
     return _with(COMMANDS)
 
 
+class _Output(io.FileIO):
+    """A stream whose reader may go: what it does not read is dropped, and the exit code stays that of the answer.
+
+    What says how it goes may be lost too, but an answer that a full disk does not take is an error.
+
+    To die by SIGPIPE would leave temporary files, and hide what a check found from whoever reads its first line.
+    """
+
+    def write(self, content: ReadableBuffer, /) -> int:
+        try:
+            return super().write(content)
+        except OSError as error:
+            # Nothing more can be written, also not what is still held back.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            if isinstance(error, BrokenPipeError) or self.fileno() == 2:
+                return memoryview(content).nbytes
+            raise UsageError(f"what is printed cannot be written: {error.strerror}") from error
+
+
+def _outlive_readers() -> None:
+    """Make the standard streams such outputs, unless they are closed or stand for something else."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
+            output = io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False))
+            lines = stream.line_buffering
+            setattr(sys, name, io.TextIOWrapper(output, stream.encoding, stream.errors, line_buffering=lines))
+
+
 def main() -> None:
     """Run the command line; errors that we know become a line or two on stderr and exit code 2."""
+    _outlive_readers()
     asked = [module for module, commands in COMMANDS.items() if sys.argv[1:2] and sys.argv[1] in commands.split()]
     try:
-        _with(asked or COMMANDS)()
+        try:
+            _with(asked or COMMANDS)()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except ForensicsError as error:
         from .safe import visible  # noqa: PLC0415  # takes long to import
 

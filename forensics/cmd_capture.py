@@ -52,17 +52,16 @@ def capture_command(
 
 
 def _say(bundle: Bundle, target: Path) -> None:
-    typer.echo(visible(f"{target}: {len(bundle.files)} files, {sum(one['size_bytes'] for one in bundle.files)} bytes"))
+    count, size = len(bundle.files), sum(one["size_bytes"] for one in bundle.files)
+    typer.echo(visible(f"{target}: {count} file{'s' * (count > 1)}, {size} bytes"))
     for entry in sorted(bundle.files, key=lambda one: str(one["name"])):
         typer.echo(visible(f"  {entry['name']}: {entry['what']}"))
     for text in words(bundle.not_read):
         typer.echo(visible(f"  {text}"))
-    if not bundle.services:
-        typer.echo("  No unit of a known server was found; name it: --unit NAME.")
-    if target.suffix == ".gz":
-        typer.echo(
-            visible(f"Next  Unpack it where it is read: tar xzf {target.name} and forensics explain-vram FOLDER")
-        )
+    if not bundle.services and not bundle.servers:
+        typer.echo("  No known server was found, by a unit or a process; name its unit: --unit NAME.")
+    if not any(files_of(bundle)):
+        typer.echo("Nothing in it is evidence of a server or a card.")
     else:
         typer.echo(visible(f"Next  forensics explain-vram {target}"))
 
@@ -82,8 +81,9 @@ def this_machine(*, at_us: int | None = None, patterns: Sequence[Path] = (), qui
         if not inputs:
             what = "no input, and nothing to look at on this machine: give log files, telemetry files, a folder that "
             raise UsageError(f"{what}holds both, or --case FILE", *words(bundle.not_read))
-        for text in words(bundle.not_read):
+        opened = open_inputs(inputs, at_us=at_us, patterns=patterns)
+        for text in () if quiet else (*words(bundle.not_read), *opened.notes):
             typer.echo(visible(f"forensics: {text}"), err=True)
-        return open_inputs(inputs, at_us=at_us, patterns=patterns)
+        return opened
     finally:
         shutil.rmtree(folder, ignore_errors=True)

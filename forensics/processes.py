@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .catalogue import Catalogue
 
-__all__ = ["Running", "running"]
+__all__ = ["Running", "listening", "running"]
 
 CONTAINER = re.compile(r"(docker|libpod|crio|cri-containerd)[-/](?:conmon-)?([0-9a-f]{64})")
 """A container's engine and id, as the control group of its processes names it."""
@@ -33,6 +33,8 @@ class Running:
     output: Path | None = None
     engine: str | None = None
     container: str | None = None
+    ports: tuple[int, ...] = ()
+    """Where it listens, as far as that may be seen."""
 
 
 def running(catalogue: Catalogue, root: Path = Path("/")) -> list[Running]:
@@ -57,8 +59,9 @@ def running(catalogue: Catalogue, root: Path = Path("/")) -> list[Running]:
         )
         if programs and pid != os.getpid():
             found[pid] = programs
+    ports = listening(root) or {}
     return [
-        _output(root, pid, programs)
+        replace(_output(root, pid, programs), ports=tuple(sorted(_ports(proc / str(pid), ports))))
         for pid, programs in found.items()
         if not any(parent in found for parent in _ancestors(pid, parents))
     ]
@@ -94,14 +97,42 @@ def _ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
 
 def _names(folder: Path) -> Iterator[str]:
     """What a process is called: by itself, by its command, and by the script or module that an interpreter runs."""
-    yield _read(folder / "comm").decode("utf-8", "replace").rstrip("\n")
     words = _read(folder / "cmdline").decode("utf-8", "replace").rstrip("\0").split("\0")
+    if words == [""]:
+        return  # the kernel's, or dead and not yet waited for (proc(5))
+    yield _read(folder / "comm").decode("utf-8", "replace").rstrip("\n")
     yield Path(words[0]).name
     if Path(words[0]).name.startswith("python") and len(words) > 1:
         if words[1] == "-m" and len(words) > 2:
             yield words[2].partition(".")[0]
         elif not words[1].startswith("-"):
             yield Path(words[1]).name
+
+
+def listening(root: Path = Path("/")) -> dict[str, int] | None:
+    """Ports on which something listens here, by the socket's number, or None if that cannot be read."""
+    ports: dict[str, int] = {}
+    seen = False
+    for name in ("tcp", "tcp6"):
+        lines = _read(root / "proc/net" / name).decode("ascii", "replace").splitlines()
+        seen = seen or bool(lines)
+        for columns in map(str.split, lines[1:]):
+            if len(columns) > 9 and columns[3] == "0A":  # proc(5): local address, state, inode
+                ports[columns[9]] = int(columns[1].rpartition(":")[2], 16)
+    return ports if seen else None
+
+
+def _ports(folder: Path, ports: Mapping[str, int]) -> set[int]:
+    """Those ports that are a process's."""
+    found = set()
+    for path in _entries(folder / "fd"):
+        try:
+            number = path.readlink().name.removeprefix("socket:[").removesuffix("]")
+        except OSError:
+            continue
+        if number in ports:
+            found.add(ports[number])
+    return found
 
 
 def _output(root: Path, pid: int, programs: tuple[str, ...]) -> Running:

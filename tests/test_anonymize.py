@@ -50,6 +50,12 @@ def hidden(text: str, *hosts: str) -> str:
         ("--api-key hunter2secret --host box7.acme.example", ["hunter2secret", "box7", "acme"]),
         ("Namespace(api_key=['hunter2secret', 'second2secret'])", ["hunter2secret", "second2secret"]),
         ("loading s3://acme-bucket/m and file:///home/alice/m", ["acme", "alice"]),
+        ("BOX7 is up, says Box7.Acme.example at http://BOX7.acme.example/", ["BOX7", "Box7", "Acme", "acme"]),
+        (r"loading model 'C:\Users\alice\secret project\m.gguf'", ["alice", "secret project"]),
+        (r"C:\Program Files\Acme Corp\x.exe: D:\data/acme\m.gguf", ["Acme", "acme"]),
+        (r'{"path":"C:\\Users\\A User\\m","b":"\\\\nas7\\acme\\m.gguf"}', ["A User", "nas7", "acme"]),
+        (r"model=\\nas7\acme\m.gguf", ["nas7", "acme"]),
+        (r"\\?\C:\Users\alice\m.gguf", ["alice"]),
     ],
 )
 def test_what_names_people_and_machines_is_gone(line: str, gone: list[str]) -> None:
@@ -74,6 +80,8 @@ def test_what_names_people_and_machines_is_gone(line: str, gone: list[str]) -> N
         "See https://docs.vllm.ai/en/latest and https://ollama.com/library",
         "build_info: b11434-abcdef012, CUDA 13.0.1.2",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+        r"general.template = '\\n\\n{{x}}\\nfoo\\nbar' and I:\nfoo, \n\nfoo",
+        r"open \\.\pipe\docker_engine of C:\Windows\System32\nvcuda64.dll.bin",
         "2026/11/30 11:08:07.001, GPU-8f319f5c-9498-a3d5-96d9-63b056d7bc9a, 5226, /usr/local/bin/llama-server, 590 MiB",
     ],
 )
@@ -88,6 +96,60 @@ def test_one_thing_has_one_name_and_two_have_two() -> None:
     assert names.text("/home/bob/a.gguf") != names.text("/home/alice/a.gguf")
     assert Anonymizer(b"other", ["box7"]).text("/home/alice/a.gguf") != names.text("/home/alice/a.gguf")
     assert re.fullmatch(r"/home/x[0-9a-f]{8}/a\.gguf 10\.\d+\.\d+\.\d+ host-[0-9a-f]{6}", one)
+
+
+def test_a_file_of_windows_keeps_its_model_and_its_way_of_writing() -> None:
+    assert re.fullmatch(
+        r'\{"a":"C:\\\\Users\\\\x\w{8}\\\\my model\.gguf","b":"\\\\\\\\host-\w{6}\\\\x\w{8}\\\\b\.gguf"\}',
+        hidden(r'{"a":"C:\\Users\\alice\\my model.gguf","b":"\\\\nas7\\acme\\b.gguf"}'),
+    )
+
+
+def test_a_host_has_one_name_in_any_letter_case_unless_that_is_a_word_that_lines_are_read_by() -> None:
+    names = Anonymizer(b"key", ["cuda"], words=["CUDA"])
+    assert names.text("cuda: CUDA error") == f"{names.text('cuda')}: CUDA error"
+    names.learn("Nas7")
+    assert names.text("NAS7 nas7") == " ".join([names.text("Nas7")] * 2)
+    assert names.text(r"\\NAS7\data") == rf"\\{names.text('Nas7')}\data"
+
+
+KEY = [
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "Proc-Type: 4,ENCRYPTED",
+    *("MIIEpAIBAAKCAQEA" + letter * 48 for letter in "xyZ"),
+    "S3cretEnd=",
+    "-----END RSA PRIVATE KEY-----",
+]
+
+
+def test_a_private_key_is_removed_from_its_first_line_to_its_last() -> None:
+    assert masked("\n".join(["a", *KEY, "b"])) == f"a\n{KEY[0]}***{KEY[-1]}\nb"
+    assert masked("\n".join(["a", *KEY[:1], *KEY[2:4], "no key."])) == f"a\n{KEY[0]}***\nno key."
+    assert masked(r'{"tls": "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"}') == (
+        r'{"tls": "-----BEGIN PRIVATE KEY-----***-----END PRIVATE KEY-----\n"}'
+    )
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{}", "Nov 30 11:08:07 host prog[1]: {}", '{{"log":"{}\\n","stream":"stderr"}}'],
+    ids=["plain", "syslog", "docker"],
+)
+def test_a_private_key_over_lines_is_replaced_in_them_and_what_stands_between_stays(form: str) -> None:
+    other = "0.02.171.371 I load_tensors:        CUDA0 model buffer size =  4914.17 MiB"
+    lines = ["before", *KEY[:3], other, *KEY[3:], "MIIEpAIBAAKCAQEAxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]
+    after = Anonymizer(b"key").data("\n".join(map(form.format, lines)).encode()).decode().split("\n")
+    assert [after[place] for place in (0, 1, 4, 8, 9)] == [
+        form.format(one) for one in ("before", KEY[0], other, KEY[-1], lines[-1])
+    ]
+    assert not any(piece in line for line in after[2:8] for piece in ("MIIE", "S3cretEnd"))
+
+
+def test_a_private_key_over_entries_of_a_journal_is_replaced() -> None:
+    after = Anonymizer(b"key").data(b"".join(entry(MESSAGE=line, _PID="1") for line in KEY))
+    assert b"MIIE" not in after
+    assert b"S3cretEnd" not in after
+    assert after.count(b"_PID=1\n") == len(KEY)
 
 
 def test_unit_files_lose_their_secrets_and_nothing_else() -> None:
@@ -128,6 +190,15 @@ def test_unit_files_lose_their_secrets_and_nothing_else() -> None:
         "{'api_key': ['first', '$'], 'port': 1}",
         "nvapi-$-abcdefghijkl",
         "eyJhbGciOiJIUzI1NiJ9.eyJ$In0.abc",
+        "ExecStartPre=/usr/bin/curl -u alice:$ http://127.0.0.1/",
+        "ExecStartPre=/usr/bin/curl -su 'alice:two $' http://127.0.0.1/",
+        "ExecStartPre=/usr/bin/curl --user \\\n  alice:$ http://127.0.0.1/",
+        "ExecStartPre=/usr/bin/curl --proxy-user=alice:$ http://127.0.0.1/",
+        "['curl','-u','alice:$','http://127.0.0.1/']",
+        '{"cmd": "curl -u \\"alice:$\\" http://127.0.0.1/"}',
+        '{"cmd": "[\\"curl\\", \\"--user\\", \\"alice:$\\"]"}',
+        "Using ya29.a0AfH6-$_abcdefgh",
+        "Using ya29.c.b0Aaekm1-$.....",
     ],
 )
 def test_a_secret_is_removed_however_it_is_written(line: str) -> None:
@@ -136,6 +207,21 @@ def test_a_secret_is_removed_however_it_is_written(line: str) -> None:
         "S3cretValue"
         not in Anonymizer(b"key").data(line.replace("\\\n", "").replace("$", "S3cretValue").encode()).decode()
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ExecStart=/usr/bin/podman run --user 1000:1000 -u 0:0 image",
+        "journalctl -u llama-server.service",
+        "python3 -u server.py --host 127.0.0.1:8080",
+        "pip install --user git+https://example.org/x",
+        "bench -u http://127.0.0.1:8080/v1 -ub 512",
+        "-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA\n-----END CERTIFICATE-----",
+    ],
+)
+def test_what_only_looks_like_a_secret_stays(line: str) -> None:
+    assert masked(line) == line
 
 
 @pytest.mark.parametrize(
@@ -148,12 +234,45 @@ def test_json_without_its_secrets_is_json(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a.", "-", "--key", "key=", "'key", "authorization", "_eyJ", "api_key=['", "://", "token "]
+    "piece",
+    [
+        *("a.", "-", "--key", "key=", "'key", "authorization", "_eyJ", "api_key=['", "://", "token ", "ya29."),
+        *("-u ", "-u a", "--user a:", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY----- A-", "-----BEGIN A "),
+        "\\n" + "A" * 16,
+    ],
 )
 def test_secrets_are_looked_for_in_a_long_line_in_proportion_to_it(piece: str) -> None:
     begun = time.monotonic()
     masked(piece * (200_000 // len(piece)))
+    masked("-----BEGIN PRIVATE KEY-----" + piece * (200_000 // len(piece)))
     assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "C:\\",
+        "C:\\a ",
+        r"C:\a\b",
+        "\\\\ab\\",
+        r" \\ab\c d",
+        "a b",
+        "A",
+        "A=",
+        "A ",
+        "a:",
+        "\\",
+        "'C:\\a",
+        "BOX7",
+    ],
+)
+def test_names_are_looked_for_in_a_long_line_in_proportion_to_it(piece: str) -> None:
+    names = Anonymizer(b"key", ["box7"])
+    for begin in ("", r"C:\a", "\\\\ab\\", "'C:\\a"):
+        begun = time.monotonic()
+        text = begin + piece * (100_000 // len(piece)) + "!"
+        names.data(f"-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----{text}".encode())
+        assert time.monotonic() - begun < 10
 
 
 def entry(**fields: str | bytes) -> bytes:
@@ -228,6 +347,27 @@ def explained(folder: Path) -> dict[str, Any]:
     store(read_evidence([folder], CATALOGUE), case)
     connection = ready(case, load_questions(), None)
     return dict(json.loads(render_json(document(connection, CATALOGUE))))
+
+
+def test_a_log_of_windows_with_a_key_in_it_has_the_same_numbers_and_owners(tmp_path: Path) -> None:
+    log = [
+        r"0.00.583.316 I srv    load_model: loading model 'C:\Users\alice\my models\Qwen3 8B-Q4_0.gguf'",
+        *KEY[:3],
+        "0.02.171.371 I load_tensors:        CUDA0 model buffer size =  4914.17 MiB",
+        *KEY[3:],
+        "0.03.201.214 I llama_kv_cache:      CUDA0 KV buffer size =  2304.00 MiB",
+        "0.04.182.339 I srv  llama_server: model loaded",
+    ]
+    text = "".join(f"{line}\n" for line in log).encode()
+    names = Anonymizer(b"key", (), PROGRAMS, line_prefix(CATALOGUE))
+    for folder, content in (("before", text), ("after", names.data(text))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "server.log").write_bytes(content)
+    before, after = explained(tmp_path / "before"), explained(tmp_path / "after")
+    assert "alice" not in str(after)
+    assert [load["model"].rpartition("\\")[2] for load in after["loads"]] == ["Qwen3 8B-Q4_0.gguf"]
+    assert list(numbers(after)) == list(numbers(before))
+    assert owners(after) == owners(before)
 
 
 @pytest.mark.parametrize("case", FIXTURES, ids=[one.name for one in FIXTURES])

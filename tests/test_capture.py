@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -13,18 +15,18 @@ import subprocess
 import tarfile
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_model import KV_BYTES, WEIGHTS_BYTES, write_tiny_model
 from typer.testing import CliRunner
 
 from forensics.bundle import Bundle, files_of, manifest_of
 from forensics.capture import find_services
-from forensics.catalogue import load_catalogue, load_programs
+from forensics.catalogue import Catalogue, load_catalogue, load_programs
 from forensics.cli import app
 from forensics.errors import CatalogueError
 from forensics.processes import Running, running
@@ -201,6 +203,27 @@ def test_it_answers_on_another_machine(box: Path) -> None:
     assert ("weights", "target", 5152880722) in items
 
 
+def test_who_looks_at_it_elsewhere_is_told_what_it_lacks_and_reads_nothing_that_is_no_evidence(box: Path) -> None:
+    tool(box / "tools", "nvidia-smi", "exit 9\n")
+    folder = taken(box)
+    outcome = CliRunner().invoke(app, ["explain-vram", str(folder)])
+    said = [line for line in outcome.stderr.splitlines() if "/probes/" not in line]
+    lacks = "the capture lacks, for the reasons in it: nvidia-smi -q -x, the cards"
+    assert said == [f"forensics: {folder}/manifest.json: {lacks}."]
+    (folder / "manifest.json").write_text('{"schema": "other"}')
+    outcome = CliRunner().invoke(app, ["explain-vram", str(folder)])
+    assert f"forensics: {folder}/manifest.json: set aside: it is a JSON document, not a log." in outcome.stderr
+
+
+def test_a_capture_without_evidence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("forensics.capture.running", lambda _: [])
+    outcome = CliRunner().invoke(app, ["capture", str(tmp_path / "bundle"), "--seconds", "0"])
+    first, *_, last = outcome.stdout.splitlines()
+    assert re.fullmatch(r".*/bundle: 1 file, \d+ bytes", first)
+    assert last == "Nothing in it is evidence of a server or a card."
+
+
 def test_secrets_of_units_are_removed(box: Path) -> None:
     text = everything(taken(box) / "units")
     assert "hunter2secret" not in text
@@ -239,7 +262,8 @@ def test_an_archive_holds_the_same_folder(box: Path) -> None:
         assert "bundle/manifest.json" in archive.getnames()
         assert {(one.uid, one.uname) for one in archive.getmembers()} == {(0, "")}
         archive.extractall(box / "unpacked", filter="data")
-    assert figures(explained(str(box / "unpacked" / "bundle")))
+    assert figures(explained(str(box / "unpacked" / "bundle"))) == figures(explained(str(target)))
+    assert outcome.stdout.endswith(f"Next  forensics explain-vram {target}\n")
 
 
 def test_a_reader_without_rights_is_told_which_group_would_give_them(box: Path) -> None:
@@ -310,6 +334,14 @@ def test_a_server_that_no_unit_starts_is_explained_by_the_file_that_it_prints_to
     assert "this machine: 5226.log" in {one["source"] for one in found["sources"]}
 
 
+def test_what_could_not_be_read_is_told_unless_nothing_is_to_be(box: Path) -> None:
+    tool(box / "tools", "nvidia-smi", "exit 9\n")
+    told, quiet = (CliRunner().invoke(app, ["explain-vram", *options]) for options in ([], ["--quiet"]))
+    assert "not read: the cards: nvidia-smi: it printed nothing; check the driver\n" in told.stderr
+    assert quiet.stderr == ""
+    assert (quiet.exit_code, quiet.stdout) == (told.exit_code, told.stdout)
+
+
 def test_only_what_is_read_is_given_to_an_answer(box: Path) -> None:
 
     bundle = Bundle(box / "b")
@@ -345,38 +377,66 @@ def test_a_probe_is_a_path_ports_and_what_it_answers(probe: str) -> None:
 # -- a real server ----------------------------------------------------------------------------------------------------
 
 SERVER = os.environ.get("FORENSICS_LLAMA_SERVER") or shutil.which("llama-server")
-MODEL = os.environ.get("FORENSICS_GGUF")
+START_S = 60
 
 
-@pytest.mark.skipif(not SERVER or not MODEL, reason="set FORENSICS_LLAMA_SERVER and FORENSICS_GGUF")
-def test_a_real_server_on_this_machine_is_found_asked_and_explained(box: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert SERVER
-    assert MODEL
-    monkeypatch.setattr("forensics.capture.running", running)
+def posted(port: int, path: str, **wanted: Any) -> dict[str, Any]:
+    asking = http.client.HTTPConnection("127.0.0.1", port, timeout=START_S)
+    asking.request("POST", path, json.dumps(wanted), {"Content-Type": "application/json"})
+    told: dict[str, Any] = json.load(asking.getresponse())
+    return told
+
+
+@pytest.fixture
+def real_server(box: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a server on the CPU that no unit started, that prints to a file and has answered one request."""
+    if not SERVER:
+        pytest.skip("no llama-server: install one, or name it in FORENSICS_LLAMA_SERVER")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    log = box / "server.log"
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [SERVER, "-m", MODEL, "--port", str(port), "-lv", "4", "-c", "512"], stdout=out, stderr=subprocess.STDOUT
-        )
+    model = write_tiny_model(box / "tiny.gguf")
+    command = [SERVER, "-m", str(model), "--port", str(port), "--device", "none", "-lv", "4", "-c", "512"]
+    with (box / "server.log").open("wb") as out:
+        server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+
+    def mine(catalogue: Catalogue) -> list[Running]:
+        return [one for one in running(catalogue) if one.pid == server.pid]
+
+    monkeypatch.setattr("forensics.capture.running", mine)
+    for name in ("systemctl", "journalctl", "nvidia-smi"):
+        tool(box / "tools", name, "exit 1\n")
     try:
-        for _ in range(120):
-            time.sleep(0.5)
+        until = time.monotonic() + START_S
+        while True:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as answer:
-                    if answer.status == 200:
-                        break
-            except (urllib.error.URLError, OSError):
-                continue
-        (box / "journal.export").write_text("")  # it is no unit's: what it prints goes to a file
-        (box / "unit").write_text(UNIT.replace("PORT", str(port)))
-        folder = taken(box)
-        assert json.loads((folder / f"probes/{port}.props.txt").read_text().partition("\n")[2])["build_info"]
-        (load,) = explained()["loads"]
-        assert load["ready_at"] is not None
-        assert any(one["where"] == "host" and one["items"] for one in load["devices"])
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
+                    break
+            except OSError:  # not there yet, or loading
+                if server.poll() is not None or time.monotonic() > until:
+                    pytest.fail((box / "server.log").read_text())
+                time.sleep(0.1)
+        assert posted(port, "/completion", prompt="abc", n_predict=4)["tokens_predicted"] == 4
+        yield port
     finally:
         server.terminate()
         server.wait(30)
+
+
+def test_a_real_server_on_this_machine_is_found_asked_and_explained(box: Path, real_server: int) -> None:
+    folder = taken(box)
+    status, _, props = (folder / f"probes/{real_server}.props.txt").read_text().partition("\n")
+    assert status == "200"
+    assert json.loads(props)["model_path"] == str(box / "tiny.gguf")
+    (now,) = explained()["loads"]
+    (load,) = explained(str(folder))["loads"]
+    for one in (now, load):
+        assert (one["engine"], one["model"], one["end_reason"]) == ("llama.cpp", str(box / "tiny.gguf"), "log_ends")
+        items = {item["kind"]: item["bytes"] for device in one["devices"] for item in device["items"]}
+        assert {device["where"] for device in one["devices"]} == {"host"}
+        assert items["weights"] == pytest.approx(WEIGHTS_BYTES, abs=0.005 * 2**20)
+        assert items["kv_cache"] == pytest.approx(KV_BYTES, abs=0.005 * 2**20)
+    outcome = CliRunner().invoke(app, ["validity", str(folder), "--format", "json", "--quiet"])
+    (asked,) = json.loads(outcome.stdout)["loads"]
+    assert asked["load_id"] == load["load_id"]
+    assert [(row["prompt_tokens"], row["decode_tokens"]) for row in asked["rows"]] == [(5, 4)]  # <s>, a blank, a, b, c

@@ -364,3 +364,51 @@ def test_a_shell_completes_commands_and_options(typed: str, offered: set[str]) -
         [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=True
     )
     assert offered <= set(shown.stdout.split())
+
+
+# -- a reader that goes -----------------------------------------------------------------------------------------------
+
+PROGRAM = [sys.executable, "-c", "from forensics.cli import main; main()"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["explain-vram", GOOD, "--quiet"], 0),
+        (["explain-vram", GOOD, "--quiet", "--format", "json"], 0),
+        (["explain-vram", FIXTURES / "llama-default-verbosity", "--quiet"], 3),
+        (["query", "SELECT * FROM line", GOOD, "--quiet"], 0),
+        (["query", "SELECT repeat('x', 1000) FROM range(1000)", GOOD, "--quiet", "--format", "csv"], 0),
+        (["explain-vram", "/nowhere"], 2),
+    ],
+)
+@pytest.mark.parametrize("read", [0, 1])
+def test_who_reads_no_further_changes_neither_the_exit_code_nor_what_is_said(
+    arguments: list[str | Path], code: int, read: int
+) -> None:
+    asked = subprocess.Popen([*PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert asked.stdout is not None
+    assert asked.stderr is not None
+    asked.stdout.read(read)
+    asked.stdout.close()
+    said = asked.stderr.read().decode()
+    asked.stderr.close()
+    assert asked.wait() == code
+    assert [line for line in said.splitlines() if not line.startswith(("forensics: ", "(the first "))] == []
+
+
+def test_errors_that_nobody_reads_leave_the_exit_code() -> None:
+    asked = subprocess.Popen([*PROGRAM, "explain-vram", "/nowhere"], stderr=subprocess.PIPE)
+    assert asked.stderr is not None
+    asked.stderr.close()
+    assert asked.wait() == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_an_answer_that_does_not_fit_on_the_disk_is_an_error() -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [*PROGRAM, "explain-vram", str(GOOD), "--quiet"]
+        asked = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert asked.returncode == 2
+    assert asked.stderr == b"forensics: what is printed cannot be written: No space left on device\n"

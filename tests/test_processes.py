@@ -60,6 +60,7 @@ def test_a_server_is_known_by_its_command_its_script_or_its_module(
         (("python3", "-c", "import vllm"), "python3"),
         (("/usr/sbin/sshd", "-D"), "sshd"),
         ((), "kworker/0:1"),
+        ((), "llama-server"),
     ],
 )
 def test_who_only_names_a_server_is_none(tmp_path: Path, command: tuple[str, ...], comm: str) -> None:
@@ -100,6 +101,21 @@ def test_what_a_container_printed_is_read_where_docker_keeps_it(tmp_path: Path) 
     ]
 
 
+def test_a_server_listens_where_it_holds_the_socket(tmp_path: Path) -> None:
+    process(tmp_path, 50, "llama-server", "--port", "9999")
+    process(tmp_path, 51, "llama-server")
+    (tmp_path / "proc/50/fd/3").symlink_to("socket:[701]")
+    (tmp_path / "proc/50/fd/4").symlink_to("socket:[702]")
+    (tmp_path / "proc/net").mkdir()
+    (tmp_path / "proc/net/tcp").write_text(
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 701 1 0\n"
+        "   1: 0100007F:1F90 0100007F:C001 01 00000000:00000000 00:00000000 00000000     0        0 702 1 0\n"
+        "   2: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 703 1 0\n"
+    )
+    assert [(one.pid, one.ports) for one in running(CATALOGUE, tmp_path)] == [(50, (8080,)), (51, ())]
+
+
 def printed(pid: int) -> str:
     return f"what pid {pid} (llama.cpp) printed"
 
@@ -127,11 +143,11 @@ def test_a_bundle_has_what_went_to_a_file_and_says_how_to_get_at_the_rest(tmp_pa
     assert [(entry["name"], entry["size_bytes"]) for entry in bundle.files] == [("logs/50.log", 19)]
     assert (tmp_path / "bundle/logs/50.log").read_text() == "main: model loaded\n"
     assert words(bundle.not_read) == [
-        f"not read: {printed(52)}: no such file or directory. run it with sudo",
-        f"not read: {printed(54)}: it goes to another program. give the file or the journal that has it",
-        f"not read: {printed(55)}: nothing keeps it. start the server with > FILE 2>&1, or as a unit",
-        f"not read: {printed(56)}: this user may not see where it goes. docker {kept}",
-        f"not read: {printed(57)}: it goes to another program. podman {kept}",
+        f"not read: {printed(52)}: no such file or directory; run it with sudo",
+        f"not read: {printed(54)}: it goes to another program; give the file or the journal that has it",
+        f"not read: {printed(55)}: nothing keeps it; start the server with > FILE 2>&1, or as a unit",
+        f"not read: {printed(56)}: this user may not see where it goes; docker {kept}",
+        f"not read: {printed(57)}: it goes to another program; podman {kept}",
     ]
 
 
@@ -143,5 +159,5 @@ def test_of_a_log_that_is_too_large_its_place_is_told(tmp_path: Path, monkeypatc
     take_outputs(bundle, [Running(50, ("llama.cpp",), "file", log)])
     assert bundle.files == []
     assert words(bundle.not_read) == [
-        f"not read: {printed(50)}: {log} has 100 bytes, more than are taken. give it: explain-vram {log}"
+        f"not read: {printed(50)}: {log} has 100 bytes, more than are taken; give it: explain-vram {log}"
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -23,7 +23,7 @@ from forensics.records.journal_json import read_journal_json
 from forensics.records.journal_native import Seen, outside, read_journal_native
 from forensics.records.journal_text import read_journal_text
 from forensics.records.journal_verbose import read_journal_verbose
-from forensics.records.json_lines import read_docker_json, read_json_log
+from forensics.records.json_lines import object_of, read_docker_json, read_json_log
 from forensics.records.lines import read_text
 from forensics.records.narrow import narrowed
 from forensics.records.options import HEAD, Options
@@ -69,6 +69,9 @@ KEPT = frozenset({"case.toml", "expected"})
 
 STATELESS = frozenset({"text", "json-log", "docker-json", "cri", "compose", "kubectl", "podman", "docker-times"})
 """Formats of which a line means the same whatever stands before it: reading can begin between two of them."""
+
+CAPTURED = ("versions.json", "nvidia-smi-q-x.json", "units")
+"""What stands beside the evidence of a capture, and its manifest."""
 
 _DEEPEST = 2
 """How deep inputs may hold others: an archive, and an archive or text with blocks in it."""
@@ -248,12 +251,12 @@ def _expand(given: str | Path | Named, options: Options) -> Iterator[_Input]:
     errors: list[OSError] = []
     for folder, folders, files in os.walk(given, onerror=errors.append):
         folders.sort()
-        kept = KEPT if "case.toml" in files else ()
+        kept = _beside(Path(folder), files)
         for file in sorted((*files, *folders)):
             path = Path(folder, file)
             if file in kept:
-                if file in files:
-                    problem = Problem(str(path), "note", "neither a case nor what it expects is read as evidence")
+                if file in files and kept[file]:
+                    problem = Problem(str(path), "note", kept[file])
                     yield _Input(str(path), path, problem=problem)
                 continue
             if options.skip is not None and options.skip(path):
@@ -265,6 +268,26 @@ def _expand(given: str | Path | Named, options: Options) -> Iterator[_Input]:
     for error in errors:
         where = str(error.filename)
         yield _Input(where, None, problem=_unreadable(where, error))
+
+
+def _beside(folder: Path, files: Sequence[str]) -> Mapping[str, str]:
+    """What stands beside evidence in a folder and is none, and what is to be said of it."""
+    if "case.toml" in files:
+        return dict.fromkeys(KEPT, "neither a case nor what it expects is read as evidence")
+    if "manifest.json" in files:
+        try:
+            with Path(folder, "manifest.json").open("rb") as file:
+                manifest = object_of(file.read(HEAD)) or {}
+        except OSError:
+            return {}
+        if str(manifest.get("schema")).startswith("forensics.capture/"):
+            entries = manifest.get("not_read")
+            lacks = (
+                [str(one.get("what")) for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+            )
+            what = f"the capture lacks, for the reasons in it: {', '.join(dict.fromkeys(lacks))}" if lacks else ""
+            return {**dict.fromkeys(CAPTURED, ""), "manifest.json": what}
+    return {}
 
 
 def _look(path: Path, name: str, *, inside: bool = False) -> _Input | None:

@@ -23,14 +23,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from .casefile import CASE, Made, attach
+from .casefile import CASE, Made, Was, attach
 from .records import CHUNK, Block, Known, Options, Seam, Source, Stream
 from .records.again import Places, read_again
 from .records.lines import NO_END
 from .scan import Found, ScanCounts, Scanner, Unread
 from .unread import masked
 
-__all__ = ["Bookmark", "Bookmarks", "Kept", "OtherBytesError", "kept_bookmarks", "wanted_tables"]
+__all__ = ["Bookmark", "Bookmarks", "Kept", "OtherBytesError", "bookmarks_in", "kept_bookmarks", "wanted_tables"]
 
 SAMPLES = 16
 """So many chunks before a bookmark, the first and the last among them, are held against their digests."""
@@ -243,30 +243,30 @@ class Kept(NamedTuple):
 
 @contextmanager
 def kept_bookmarks(case: Path, made: Made) -> Iterator[dict[str, Kept]]:
-    """The bookmarks of a case in logs that still begin as they did, by source; the case stays open meanwhile."""
+    """The bookmarks of a case, by source; the case stays open meanwhile."""
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         attach(connection, case)
-        rows = connection.execute(
-            f'SELECT source_id, format, "offset", taken, bookmark.records, until, counts, carried '
-            f"FROM {CASE}.bookmark JOIN {CASE}.source USING (source_id)"
-        ).fetchall()
-        kept: dict[str, Kept] = {}
-        for name, kind, offset, taken, records, until, counted, carried in rows:
-            seam = Seam(offset, taken)
-            known = Known(kind, seam, records, made.sources[name].chunks[: taken // CHUNK])
-            if _begins_so(Path(name), known, made.sources[name].size):
-                counts = _counts(counted)
-                mark = Bookmark(
-                    seam,
-                    records,
-                    until,
-                    counts,
-                    tuple(one.more for one in counts.unread),
-                    {int(record): carrier for record, carrier in json.loads(carried).items()},
-                )
-                kept[name] = Kept(Path(name), known, mark, connection)
-        yield kept
+        yield bookmarks_in(connection, made.sources)
+
+
+def bookmarks_in(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Was]) -> dict[str, Kept]:
+    """The bookmarks of an attached case in logs that still begin as they did, by source."""
+    rows = connection.execute(
+        f'SELECT source_id, format, "offset", taken, bookmark.records, until, counts, carried '
+        f"FROM {CASE}.bookmark JOIN {CASE}.source USING (source_id)"
+    ).fetchall()
+    kept: dict[str, Kept] = {}
+    for name, kind, offset, taken, records, until, counted, carried in rows:
+        seam = Seam(offset, taken)
+        known = Known(kind, seam, records, sources[name].chunks[: taken // CHUNK])
+        if _begins_so(Path(name), known, sources[name].size):
+            counts = _counts(counted)
+            more = tuple(one.more for one in counts.unread)
+            carriers = {int(record): carrier for record, carrier in json.loads(carried).items()}
+            mark = Bookmark(seam, records, until, counts, more, carriers)
+            kept[name] = Kept(Path(name), known, mark, connection)
+    return kept
 
 
 def _begins_so(path: Path, known: Known, size: int) -> bool:

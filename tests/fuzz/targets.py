@@ -18,6 +18,7 @@ from functools import cache, partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -26,13 +27,16 @@ from rich.console import Console
 
 from forensics.answer import Ask, answer_json, answer_markdown, answer_table
 from forensics.asked import QUESTIONS
+from forensics.bookmarks import OtherBytesError, bookmarks_in
 from forensics.carriers import clean
 from forensics.case import Evidence, read_evidence, store
+from forensics.casefile import CASE, Was
 from forensics.catalogue import Catalogue, load_catalogue
 from forensics.cmd_trust import page_of
 from forensics.engines import AhoCorasick, best_engine
 from forensics.errors import ForensicsError, QuestionError
 from forensics.explain import document
+from forensics.line import Line
 from forensics.lives import Mark
 from forensics.opened import Opened, ready
 from forensics.provenance import Asked, provenance
@@ -351,6 +355,56 @@ def owner(data: bytes) -> Features:
     return owned(evidence_of(data))
 
 
+def grown(data: bytes) -> Features:
+    """Read a log that grew, on from a bookmark: what is found, and whose it is, is what reading it at once gives."""
+    path = scratch() / "grown.log"
+    options = Options(block_bytes=2048)
+    dice = random.Random(data)  # noqa: S311
+    cut = len(data) - dice.randrange(len(data) // 3 + 1)
+    with (
+        duckdb.connect() as case,
+        patch("forensics.records.read.HEAD", 1024),
+        patch("forensics.records.block.CHUNK", 512),
+        patch("forensics.bookmarks.CHUNK", 512),
+    ):
+        path.write_bytes(data[:cut])
+        before = read_evidence([path], catalogue(), options=options)
+        case.execute(f"ATTACH ':memory:' AS {CASE}; USE {CASE}")
+        store(before, case)
+        sources = {one.name: Was(one.digest.size, one.digest.root, tuple(one.digest.chunks)) for one in before.sources}
+        path.write_bytes(data)
+        kept = bookmarks_in(case, sources)
+        whole = read_evidence([path], catalogue(), options=options)
+        with suppress(OtherBytesError):
+            on = read_evidence([path], catalogue(), options=options, kept=kept)
+            assert found_of(on) == found_of(whole), "a log that is read on from a bookmark is another"
+    return {f"{one.format} {bool(kept)} {len(whole.bookmarks)}" for one in whole.sources} | owned(whole)
+
+
+def found_of(evidence: Evidence) -> list[Any]:
+    """What was found in sources, with owners."""
+
+    def told(line: Line) -> Line:
+        assert line.clock_us is None or line.clock_us >= 0  # which it keeps from then on, and is part of what it is
+        return line
+
+    return [
+        [
+            (one.name, one.format, one.records, one.digest.root, one.digest.size, one.problems)
+            for one in evidence.sources
+        ],
+        evidence.counts,
+        {
+            name: (mark, [told(line) for one in found for line in one.all()])
+            for name, (mark, found) in evidence.bookmarks.items()
+        },
+        [
+            (told(one.line), one.load and one.load.load_id, one.scope, one.rule, one.suspect)
+            for one in evidence.ownership.owned
+        ],
+    ]
+
+
 def stored(found: Evidence) -> duckdb.DuckDBPyConnection:
     """The case as tables with its questions."""
     connection = duckdb.connect()
@@ -564,6 +618,7 @@ TARGETS: dict[str, Target] = {
         Target("pattern", pattern, mutate_bytes, pattern_seeds, 2, 2.0),
         Target("scan", scan, mutate_text, lambda: [*corpus("case"), b"\n".join(pattern_seeds()[::9])], 1),
         Target("owner", owner, mutate_text, lambda: corpus("case"), 3),
+        Target("grown", grown, mutate_text, lambda: corpus("case", "reader"), 3),
         Target("account", account, mutate_text, lambda: corpus("case"), 4, 30.0),
         Target("render", render, mutate_text, lambda: corpus("case"), 4, 60.0),
         Target("report", changed_report, mutate_json, report_seeds, 3, 20.0),

@@ -85,7 +85,7 @@ def _counts(text: str) -> ScanCounts:
 
 
 class Bookmarks:
-    """The last bookmark in each source that is being read, with what was found in it.
+    """The last bookmark in each source that is being read.
 
     Args:
         options: Bounds: blocks are whole where a bookmark can be.
@@ -95,13 +95,11 @@ class Bookmarks:
         self._size = options.block_bytes
         self._open: dict[str, _Reading] = {}
 
-    def note(self, scanner: Scanner, block: Block, found: Found) -> None:
+    def note(self, scanner: Scanner, block: Block) -> None:
         """See whether reading can go on behind a block that was just read."""
         if not block.source.plain:
             return
         reading = self._open.setdefault(block.source.name, _Reading())
-        if found.lines or found.rows is not None:
-            reading.found.append(found)
         seam, records = block.source.seam, block.first_record + len(block)
         whole = seam is not None and seam.taken % self._size == seam.taken % CHUNK == 0
         carried = scanner.seam(block) if whole else None
@@ -111,7 +109,7 @@ class Bookmarks:
             reading.last = Bookmark(*reading.before, records, _copy(counts), more, carried)
         reading.before = (seam, records) if seam is not None and whole else None
 
-    def go_on(self, scanner: Scanner, block: Block, kept: Kept, found: list[Found]) -> None:
+    def go_on(self, scanner: Scanner, block: Block, kept: Kept) -> None:
         """Take over a bookmark of another time, behind the block that it was put behind.
 
         Raises:
@@ -121,33 +119,31 @@ class Bookmarks:
         if block.first_record + len(block) != mark.until or block.source.seam is None:
             raise OtherBytesError(f"{kept.path}: the lines before its bookmark are others")
         scanner.go_on(block, mark.counts, mark.carried)
-        reading = self._open[block.source.name] = _Reading(found)
-        reading.before = block.source.seam, mark.until
-        reading.last = replace(mark, counts=_copy(mark.counts))
+        last = replace(mark, counts=_copy(mark.counts))
+        self._open[block.source.name] = _Reading((block.source.seam, mark.until), last)
 
     def has(self, source: Source) -> bool:
         """Whether the source is being read."""
         return source.name in self._open
 
-    def of(self, source: Source) -> tuple[Bookmark, list[Found]] | None:
-        """The bookmark of a source that was read to its end, and what was found before it.
+    def of(self, source: Source) -> Bookmark | None:
+        """The bookmark of a source that was read to its end.
 
         There is none where anything was lost or passed over before it, since that is counted up to the end.
         """
         reading = self._open.pop(source.name, None)
         if reading is None or reading.last is None:
             return None
-        mark = reading.last
-        if any(one.what != NO_END and (one.offset or 0) < mark.seam.offset for one in source.problems):
-            return None
-        return mark, [one for one in reading.found if _first(one) < mark.until]
+        begin = reading.last.seam.offset
+        told = any(one.what != NO_END and (one.offset or 0) < begin for one in source.problems)
+        return None if told else reading.last
 
 
+@dataclass
 class _Reading:
-    def __init__(self, found: list[Found] | None = None) -> None:
-        self.found = found or []
-        self.before: tuple[Seam, int] | None = None
-        self.last: Bookmark | None = None
+    before: tuple[Seam, int] | None = None
+    """Where the last block ended, if a bookmark can be behind the next one; and the records before that."""
+    last: Bookmark | None = None
 
 
 def _copy(counts: ScanCounts) -> ScanCounts:
@@ -156,25 +152,28 @@ def _copy(counts: ScanCounts) -> ScanCounts:
     return ScanCounts(**known | {"programs": counts.programs.copy(), "unread": list(counts.unread)})
 
 
-def _first(found: Found) -> int:
-    lines = [line.record for line in found.lines[:1]]
-    return min([*lines, *([] if found.rows is None else [int(found.rows.record[0])])])
-
-
 # -- in a case --------------------------------------------------------------------------------------------------------
 
 
-def wanted_tables(source: str, found: Iterable[Found]) -> Iterator[pa.Table]:
-    """Batches of the table `wanted`: the places of all lines that some pattern read, in their order."""
+def wanted_tables(source: str, mark: Bookmark, found: Iterable[Found]) -> Iterator[pa.Table]:
+    """Batches of the table `wanted`: the places of all lines before a bookmark that some pattern read, in order.
+
+    Args:
+        source: The source.
+        mark: Its bookmark.
+        found: What was found in it, also behind the bookmark.
+    """
     held: list[tuple[Any, ...]] = []
     size = 0
     for one in found:
-        held.append(_places(one))
-        size += len(held[-1][0])
+        records, *others = _places(one)
+        before = int(np.searchsorted(records, mark.until))
+        held.append((records[:before], *(column[:before] for column in others)))
+        size += before
         if size >= BATCH:
             yield _wanted(source, held)
             held, size = [], 0
-    if held:
+    if size:
         yield _wanted(source, held)
 
 

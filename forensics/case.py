@@ -80,7 +80,7 @@ class Evidence:
     tz_us: int | None = None
     bounds: Bounds = EVERYTHING
     bookmarks: dict[str, tuple[Bookmark, list[Found]]] = field(default_factory=dict)
-    """By source, where reading it can go on, and what was found before that."""
+    """By source, where reading it can go on, and what was found in it."""
 
     def let_go(self) -> None:
         """Forget what the tables have: all but sources and problems."""
@@ -115,6 +115,7 @@ def read_evidence(
     options = (options or Options())._replace(known={name: one.known for name, one in kept.items()})
     scanner = Scanner(catalogue)
     bookmarks = Bookmarks(options)
+    marks: dict[str, Bookmark] = {}
     evidence = Evidence(catalogue, inputs=tuple(str(one) for one in inputs), tz_us=tz_us)
     found: list[Found] = []
     spool = Spool()
@@ -125,11 +126,11 @@ def read_evidence(
             before = kept.get(piece.source.name)
             if before is not None and piece.first_record == before.known.records:
                 old = [_spooled(one, spool) for one in before.found(scanner, options)]
-                bookmarks.go_on(scanner, piece, before, old)
+                bookmarks.go_on(scanner, piece, before)
                 found += old
                 continue
             one = _spooled(scanner.read(piece), spool)
-            bookmarks.note(scanner, piece, one)
+            bookmarks.note(scanner, piece)
             if one.lines or one.rows is not None:
                 found.append(one)
         elif isinstance(piece, CardSamples):
@@ -146,7 +147,7 @@ def read_evidence(
                 raise OtherBytesError(f"{piece.name}: it ended before its bookmark")
             mark = bookmarks.of(piece)
             if mark is not None:
-                evidence.bookmarks[piece.name] = mark
+                marks[piece.name] = mark
     evidence.counts = scanner.counts
     evidence.problems = [
         Problem(
@@ -167,9 +168,12 @@ def read_evidence(
     evidence.request_counters = [one for one in evidence.request_counters if one.source.name not in copies]
     for name in copies:
         evidence.counts.pop(name, None)
-        evidence.bookmarks.pop(name, None)
-    if evidence.problems:
-        evidence.bookmarks = {}  # an expression that took too long was not tried on all lines
+    if not evidence.problems:  # an expression that took too long was not tried on all lines
+        evidence.bookmarks = {
+            name: (mark, [one for one in found if one.source == name])
+            for name, mark in marks.items()
+            if name not in copies
+        }
     if len({one.source for one in found if one.source is not None}) < 2:
         evidence.ownership = assign(found, catalogue)
     else:
@@ -230,8 +234,8 @@ def store(evidence: Evidence, connection: duckdb.DuckDBPyConnection, *, empty: b
     for name, told in itertools.groupby(_telemetry_rows(evidence), key=itemgetter(0)):
         while some := [row for _, row in itertools.islice(told, BATCH)]:
             _insert(connection, name, arrow_table(name, some))
-    for source, (_, found) in evidence.bookmarks.items():
-        for places in wanted_tables(source, found):
+    for source, (mark, found) in evidence.bookmarks.items():
+        for places in wanted_tables(source, mark, found):
             _insert(connection, "wanted", places)
     for batch in line_tables(evidence.ownership, {one.name: one.digest.root for one in evidence.sources}):
         for name, arrow in batch.items():

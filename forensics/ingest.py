@@ -24,7 +24,7 @@ from .casefile import Made, Was, made_from
 from .casewrite import is_leftover, write_case
 from .catalogue import Catalogue, load_catalogue
 from .errors import CaseError, UsageError
-from .records import CHUNK, Digest, Options, Source, contents, digests, looks, plain_size, stretch
+from .records import CHUNK, Digest, Options, Source, contents, digests, is_inside, looks, plain_size, stretch
 
 __all__ = ["Change", "Ingested", "ingest", "signature"]
 
@@ -107,10 +107,10 @@ def ingest(
         and made.inputs == wanted
         and not any(_is_longer(Path(name), was) for name, was in made.sources.items())
     ):
-        now = {one.name: Was(one.digest.size, one.digest.root) for one in digests(wanted, None, options)}
-        was = {name: Was(one.size, one.root) for name, one in made.sources.items()}
+        now = {one.name: (one.digest.size, one.digest.root) for one in digests(wanted, options)}
+        was = {n: (one.size, one.root) for n, one in made.sources.items() if not is_inside(n, made.sources)}
         if now == was:
-            return Ingested(case, written=False, sources=len(now))
+            return Ingested(case, written=False, sources=len(made.sources))
 
     read = partial(read_evidence, catalogue=catalogue, tz_us=tz_us, on_progress=on_progress, options=options)
 

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,6 +17,7 @@ import duckdb
 import pytest
 from journal_writer import journal
 
+from forensics.bounds import Bounds
 from forensics.case import read_evidence
 from forensics.casefile import CASE, attach_case, made_from, read_seal
 from forensics.casewrite import write_case
@@ -198,6 +200,25 @@ def test_a_native_journal_grows_in_place_and_is_known_by_its_entries(tmp_path: P
     written(log, lines[0])
     with pytest.raises(CaseError, match="has lost 3 of the lines that were read from it: journals are vacuumed"):
         ingest([], case)
+
+
+def test_what_is_inside_of_an_unchanged_archive_and_journals_that_are_passed_over_whole_are_no_change(
+    tmp_path: Path,
+) -> None:
+    case, evidence = tmp_path / "c.case", tmp_path / "evidence"
+    evidence.mkdir()
+    (tmp_path / "server.log").write_text(LOG)
+    with tarfile.open(evidence / "logs.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "server.log", "server.log")
+    (evidence / "note.md").write_text(f"# Crash\n\n```\n{MORE}```\n")
+    written(evidence / "system.journal", *LOG.splitlines())
+    first = ingest([str(evidence)], case, bounds=Bounds.of(since_us=60_000_000))
+    assert first.written
+    again = ingest([], case)
+    assert (again.written, again.sources) == (False, first.sources)
+    with (evidence / "note.md").open("a") as note:
+        note.write("It was late.\n")
+    assert [one.what for one in ingest([], case).changes] == ["grown"]
 
 
 def test_a_log_and_its_copy_are_read_once(tmp_path: Path) -> None:

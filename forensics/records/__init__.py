@@ -16,7 +16,17 @@ from forensics.records.block import (
     Stream,
 )
 from forensics.records.options import Known, Options
-from forensics.records.read import Named, contents, digests, is_source, looks, plain_size, read_inputs, stretch
+from forensics.records.read import (
+    Named,
+    contents,
+    digests,
+    is_inside,
+    is_source,
+    looks,
+    plain_size,
+    read_inputs,
+    stretch,
+)
 
 __all__ = [
     "CHUNK",
@@ -37,6 +47,7 @@ __all__ = [
     "Stream",
     "contents",
     "digests",
+    "is_inside",
     "is_source",
     "looks",
     "plain_size",

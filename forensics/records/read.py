@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -37,7 +38,18 @@ from forensics.records.smi_query import read_smi_query, read_smi_xml
 from forensics.records.smi_table import read_smi_table
 from forensics.records.turn_log import read_turn_log
 
-__all__ = ["KEPT", "Named", "contents", "digests", "is_source", "looks", "plain_size", "read_inputs", "readers"]
+__all__ = [
+    "KEPT",
+    "Named",
+    "contents",
+    "digests",
+    "is_inside",
+    "is_source",
+    "looks",
+    "plain_size",
+    "read_inputs",
+    "readers",
+]
 
 Progress = Callable[[int, int], None]
 
@@ -183,13 +195,27 @@ def _tell_gaps(source: Source, seen: Seen, heads: list[Head]) -> None:
             )
 
 
-def digests(
-    inputs: Sequence[str | Path], on_progress: Progress | None = None, options: Options | None = None
-) -> Iterator[Source]:
-    """Yield the sources alone, complete: to see whether their bytes are still the same."""
-    for piece in read_inputs(inputs, on_progress, options):
-        if isinstance(piece, Source):
-            yield piece
+def digests(inputs: Sequence[str | Path], options: Options | None = None) -> Iterator[Source]:
+    """Yield the inputs with nothing but their digests, to see whether their bytes are the same as another time.
+
+    What is inside of one has the same bytes if that has; native journals that are passed over whole are so here too.
+    """
+    options = options or Options()
+    for item in _distinct(item for one in inputs for item in _expand(one, options)):
+        source = Source(item.name, "unreadable", item.modified_us)
+        if item.path is not None and item.problem is None:
+            with suppress(OSError), item.path.open("rb", buffering=0) as stream:
+                head = head_of(stream.read(512))
+                stream.seek(0)
+                if not (isinstance(head, Head) and outside(head, options)):
+                    drained(content(stream, source, options, lambda _: None))
+        source.digest.close()
+        yield source
+
+
+def is_inside(name: str, names: Container[str]) -> bool:
+    """Whether a source is inside of another one of those."""
+    return any(outer in names for outer in _outer(name))
 
 
 def looks(inputs: Sequence[str | Path], options: Options | None = None) -> dict[str, tuple[int, ...]]:
@@ -224,7 +250,7 @@ def _distinct(items: Iterable[_Input]) -> list[_Input]:
         found.setdefault(key, item)
     names = {item.name for item in found.values()}
     # What is inside of another input is read with that.
-    return [item for item in found.values() if not any(outer in names for outer in _outer(item.name))]
+    return [item for item in found.values() if not is_inside(item.name, names)]
 
 
 def _outer(name: str) -> Iterator[str]:

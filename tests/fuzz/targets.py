@@ -395,7 +395,7 @@ def found_of(evidence: Evidence) -> list[Any]:
         ],
         evidence.counts,
         {
-            name: (mark, [told(line) for one in found for line in one.all()])
+            name: (mark, [told(line) for one in found for line in one.all() if line.record < mark.until])
             for name, (mark, found) in evidence.bookmarks.items()
         },
         [

@@ -22,7 +22,7 @@ ENOUGH = 95.0
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "records": ("records/*",),
-    "scan": ("catalogue", "columns", "engines", "regexes", "scan", "spool", "units"),
+    "scan": ("bookmarks", "catalogue", "columns", "engines", "regexes", "scan", "spool", "units"),
     "events": ("events", "line"),
     "owners": (
         *("carriers", "clocks", "effects", "groups", "invariants", "items", "lifecycle"),

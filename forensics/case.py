@@ -36,7 +36,7 @@ from .records import (
     read_inputs,
 )
 from .regexes import PATIENCE_S
-from .scan import Found, ScanCounts, Scanner, Unread
+from .scan import ScanCounts, Scanner, Unread
 from .schema import SCHEMA_VERSION, TABLES, ddl
 from .scope import Ownership, assign
 from .spool import Spool
@@ -103,15 +103,12 @@ def read_evidence(
     """
     scanner = Scanner(catalogue)
     evidence = Evidence(catalogue, inputs=tuple(str(one) for one in inputs), tz_us=tz_us)
-    found: list[Found] = []
     spool = Spool()
     cards: list[CardSamples] = []
     holders: list[HolderSamples] = []
     for piece in read_inputs(inputs, on_progress=on_progress, options=options):
         if isinstance(piece, Block):
-            one = scanner.read(piece)
-            if one.lines or one.rows is not None:
-                found.append(one if one.rows is None else Found(one.lines, spool.keep(one.rows)))
+            spool.add(scanner.read(piece))
         elif isinstance(piece, CardSamples):
             cards.append(piece)
         elif isinstance(piece, HolderSamples):
@@ -135,7 +132,7 @@ def read_evidence(
         for one in catalogue.slow()
     ]
     copies = _copies(evidence.sources)
-    found = [one for one in found if one.source not in copies]
+    found = [one for one in spool.found() if one.source not in copies]
     cards = [one for one in cards if one.source.name not in copies]
     holders = [one for one in holders if one.source.name not in copies]
     evidence.self_reports = [one for one in evidence.self_reports if one.source.name not in copies]

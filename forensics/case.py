@@ -117,7 +117,6 @@ def read_evidence(
     bookmarks = Bookmarks(options)
     marks: dict[str, Bookmark] = {}
     evidence = Evidence(catalogue, inputs=tuple(str(one) for one in inputs), tz_us=tz_us)
-    found: list[Found] = []
     spool = Spool()
     cards: list[CardSamples] = []
     holders: list[HolderSamples] = []
@@ -125,14 +124,12 @@ def read_evidence(
         if isinstance(piece, Block):
             before = kept.get(piece.source.name)
             if before is not None and piece.first_record == before.known.records:
-                old = [_spooled(one, spool) for one in before.found(scanner, options)]
+                for one in before.found(scanner, options):
+                    spool.add(one)
                 bookmarks.go_on(scanner, piece, before)
-                found += old
-                continue
-            one = _spooled(scanner.read(piece), spool)
-            bookmarks.note(scanner, piece)
-            if one.lines or one.rows is not None:
-                found.append(one)
+            else:
+                spool.add(scanner.read(piece))
+                bookmarks.note(scanner, piece)
         elif isinstance(piece, CardSamples):
             cards.append(piece)
         elif isinstance(piece, HolderSamples):
@@ -161,7 +158,7 @@ def read_evidence(
         for one in catalogue.slow()
     ]
     copies = _copies(evidence.sources)
-    found = [one for one in found if one.source not in copies]
+    found = [one for one in spool.found() if one.source not in copies]
     cards = [one for one in cards if one.source.name not in copies]
     holders = [one for one in holders if one.source.name not in copies]
     evidence.self_reports = [one for one in evidence.self_reports if one.source.name not in copies]
@@ -189,10 +186,6 @@ def read_evidence(
     evidence.measured = measure(evidence.ownership.loads, evidence.telemetry, evidence.joins, catalogue)
     hold(evidence)
     return evidence
-
-
-def _spooled(found: Found, spool: Spool) -> Found:
-    return found if found.rows is None else Found(found.lines, spool.keep(found.rows))
 
 
 def hold(evidence: Evidence) -> None:

@@ -230,8 +230,6 @@ def fill_stored(
     """
     (lines,) = connection.execute("SELECT count(*) FROM line").fetchone() or (0,)
     many = lines >= many_lines
-    if many:
-        connection.execute("SET threads = 1")  # each thread sorts and joins in memory of its own
     waiting = [one for one in in_order(questions) if one.stored]
     try:
         _fill(connection, waiting, many)

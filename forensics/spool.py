@@ -1,10 +1,13 @@
-"""Put rows on disk while a source is read, and give them back as views of the file: memory does not grow with a log."""
+"""Gather what is found while a source is read: rows of small blocks together, many rows on disk.
+
+Those on disk are views of a file without a name: memory does not grow with a log.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from typing import Any
@@ -14,11 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .columns import EventPart, Rows
+from .scan import Found
 
 __all__ = ["Spool"]
 
 HELD = 32 * 1024 * 1024
 """So many bytes of rows are kept in memory before anything is put on disk: most cases never are."""
+
+TOGETHER = 16_384
+"""Rows from which on a block is worth the columns that are made of it; those of fewer wait for the blocks after it."""
 
 NUMBERS = ("sort", "record", "offset", "length", "time", "clock")
 
@@ -26,9 +33,36 @@ NUMBERS = ("sort", "record", "offset", "length", "time", "clock")
 class Spool:
     """Rows on their way from the scan to their tables. The file has no name and goes with whoever uses it."""
 
-    def __init__(self, held_bytes: int = HELD) -> None:
+    def __init__(self, held_bytes: int = HELD, together: int = TOGETHER) -> None:
         self._room = held_bytes
+        self._together = together
         self._file: Any = None
+        self._done: list[Found] = []
+        self._waiting: list[Found] = []
+        self._rows = 0
+
+    def add(self, one: Found) -> None:
+        """Take what was found in the next block, which may be nothing."""
+        if one.source is None:
+            return
+        if self._waiting and one.source != self._waiting[0].source:
+            self._gather()
+        self._waiting.append(one)
+        self._rows += 0 if one.rows is None else len(one.rows)
+        if self._rows >= self._together:
+            self._gather()
+
+    def found(self) -> list[Found]:
+        """All that was taken, in order; several blocks of a source as one."""
+        self._gather()
+        return self._done
+
+    def _gather(self) -> None:
+        if self._waiting:
+            lines = [line for one in self._waiting for line in one.lines]
+            rows = [one.rows for one in self._waiting if one.rows is not None]
+            self._done.append(Found(lines, self.keep(_joined(rows)) if rows else None))
+        self._waiting, self._rows = [], 0
 
     def keep(self, rows: Rows) -> Rows:
         """The same rows, on disk if there are many."""
@@ -55,6 +89,41 @@ class Spool:
         self._file.write(data)
         self._file.flush()
         return memoryview(mmap(self._file.fileno(), data.size, access=ACCESS_READ, offset=place))
+
+
+def _joined(several: Sequence[Rows]) -> Rows:
+    """Rows of blocks that follow each other in a source, as those of one block."""
+    first, *others = several
+    if not others:
+        return first
+    cursors = None
+    if any(one.cursors is not None for one in several):
+        none = (pa.nulls(len(one), pa.string()) for one in several)
+        cursors = pa.concat_arrays(
+            [other if one.cursors is None else one.cursors for one, other in zip(several, none, strict=True)]
+        )
+    parts: dict[str, list[EventPart]] = {}
+    begin = 0
+    for one in several:
+        for table, found in one.events.items():
+            parts.setdefault(table, []).extend((at + begin, columns) for at, columns in found)
+        begin += len(one)
+    numbers: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in several]) for name in NUMBERS}
+    return replace(
+        first,
+        **numbers,
+        text=pa.concat_arrays([one.text for one in several]),
+        cursors=cursors,
+        events={
+            table: [
+                (
+                    np.concatenate([at for at, _ in found]).astype(np.int32, copy=False),
+                    {name: pa.concat_arrays([columns[name] for _, columns in found]) for name in found[0][1]},
+                )
+            ]
+            for table, found in parts.items()
+        },
+    )
 
 
 def _batches(rows: Rows) -> list[pa.RecordBatch]:

@@ -64,6 +64,10 @@ left_out AS (
 estimated AS (
     SELECT DISTINCT budget_line FROM budget_terms WHERE term = 'estimate' AND size_bytes IS NOT NULL
 ),
+terms AS (
+    SELECT *, row_number() OVER (PARTITION BY load_id, budget_line, algorithm, line_id ORDER BY place) = 1 AS first_of_line
+    FROM budget_terms
+),
 sums AS (
     SELECT
         load_id, budget_line, algorithm,
@@ -72,8 +76,8 @@ sums AS (
         bool_or(term = 'requested' AND size_bytes IS NOT NULL) AS begun,
         sum(sign * size_bytes)::BIGINT AS size_bytes,
         sum(bound_bytes) FILTER (size_bytes IS NOT NULL)::BIGINT + 5368710 AS tolerance_bytes,
-        string_agg(DISTINCT line_id, ' ') AS lines
-    FROM budget_terms
+        string_agg(line_id, ' ' ORDER BY place) FILTER (first_of_line) AS lines
+    FROM terms
     GROUP BY load_id, budget_line, algorithm
 ),
 judged AS (

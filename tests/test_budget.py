@@ -129,6 +129,16 @@ def test_an_estimate_that_did_not_enter_is_shown_as_that(tmp_path: Path) -> None
     assert [(aside["term"], round(aside["mib"] / 1024, 2)) for aside in one["not_entered"]] == [("estimate", 0.15)]
 
 
+def test_a_replay_cites_its_lines_in_the_order_of_its_sum(tmp_path: Path) -> None:
+    log = LOG.format(share="", version="0.25.1", lines=PROFILED + ESTIMATED + AVAILABLE.format(budget="38.96"))
+    asked = Ask(opened(tmp_path, vllm_log=journal(100, 0, log)))
+    texts = {row["line_id"]: row["text"].partition("] ")[2][:20] for row in asked.rows("FROM line")}
+    found = asked.rows("SELECT lines FROM budget_replay WHERE algorithm = 'parts_and_estimate'")
+    assert [[texts[one] for one in row["lines"].split()] for row in found] == [
+        ["Available KV cache m", "worker requested mem", "Memory profiling tak", "Estimated CUDA graph"]
+    ]
+
+
 def test_a_budget_of_another_releases_way_is_told_and_not_established(tmp_path: Path) -> None:
     # 0.25 takes the estimate of graphs off; here it was not, and no line says that it was left out
     answer = ask(tmp_path, "0.25.1", PROFILED + ESTIMATED + AVAILABLE.format(budget="39.11"))

@@ -33,6 +33,7 @@ def owners(found: Ownership) -> list[tuple[Any, ...]]:
             one.line.order,
             one.line.record,
             one.line.time_us,
+            one.line.cursor,
             one.line.pattern.name,
             one.line.matched.event,
             one.process.identity if one.process else None,
@@ -64,18 +65,18 @@ def lives(found: Ownership) -> list[tuple[Any, ...]]:
     ]
 
 
-def both_ways(content: bytes, block_bytes: int) -> tuple[Ownership, Ownership]:
-    """The owners of lines with columns, and with each as a line."""
+def both_ways(content: bytes, block_bytes: int, together: int = 1) -> tuple[Ownership, Ownership]:
+    """The owners of lines with columns, blocks of few rows gathered, and with each as a line."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(content)
         file.flush()
         options = Options(block_bytes=block_bytes)
         blocks = [piece for piece in read_inputs([file.name], options=options) if isinstance(piece, Block)]
     columns, lines = Scanner(catalogue()), Scanner(catalogue())
-    found = [columns.read(block) for block in blocks]
-    spool = Spool(held_bytes=10_000)
-    on_disk = [Found(one.lines, one.rows and spool.keep(one.rows)) for one in found]
-    with_columns = assign(on_disk, catalogue())
+    spool = Spool(held_bytes=10_000, together=together)
+    for block in blocks:
+        spool.add(columns.read(block))
+    with_columns = assign(spool.found(), catalogue())
     each_a_line = assign([Found(list(lines.scan(block)), None) for block in blocks], catalogue())
     assert {name: dataclasses.astuple(one) for name, one in columns.counts.items()} == {
         name: dataclasses.astuple(one) for name, one in lines.counts.items()
@@ -90,11 +91,12 @@ def both_ways(content: bytes, block_bytes: int) -> tuple[Ownership, Ownership]:
     envelope=st.sampled_from(ENVELOPES),
     seed=st.integers(0, 2**32),
     block_bytes=st.sampled_from((3_000, 100_000)),
+    together=st.sampled_from((1, 30, 16_384)),
 )
 def test_however_logs_mix_a_line_gets_the_same_owner_as_column_and_as_line(
-    logs: list[str], kind: str, envelope: str, seed: int, block_bytes: int
+    logs: list[str], kind: str, envelope: str, seed: int, block_bytes: int, together: int
 ) -> None:
-    columns, lines = both_ways(enveloped(weave(logs, kind, seed), envelope), block_bytes)
+    columns, lines = both_ways(enveloped(weave(logs, kind, seed), envelope), block_bytes, together)
 
     assert owners(columns) == owners(lines)
     assert lives(columns) == lives(lines)
@@ -125,7 +127,7 @@ def test_a_figure_that_no_table_can_hold_is_a_miss() -> None:
 
 @pytest.mark.parametrize("name", [BUSY, LOGS / "llama-jsonl.log", LOGS / "vllm-one-card.log"], ids=lambda one: one.name)
 def test_tables_hold_what_the_patterns_themselves_read(name: Path) -> None:
-    evidence = read_evidence([name], catalogue())
+    evidence = read_evidence([name], catalogue(), options=Options(block_bytes=4096))
     connection = duckdb.connect()
     store(evidence, connection)
     for one in evidence.ownership.owned:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -134,9 +134,10 @@ class Carriers:
             for number, patterns in enumerate(by_literal)
             if any(pattern.closes is not None for _, pattern, _ in patterns)
         }
-        self._acting = {
+        self.acting = frozenset(
             number for number, patterns in enumerate(by_literal) if any(_acts(pattern) for _, pattern, _ in patterns)
-        }
+        )
+        """Literals of lines that would act."""
         self._open: dict[tuple[Stream, str | None], _Text] = {}
         self._closers: set[int | None] = set()
         """Records of the block that close what had one line: they close no other text once more."""
@@ -159,7 +160,11 @@ class Carriers:
         self._before = _Here(block, {}, self._by_literal, carried, None)
 
     def carried(
-        self, block: Block, wanted: Mapping[int, Iterable[int]], may_open: Iterable[tuple[int, int]]
+        self,
+        block: Block,
+        wanted: Mapping[int, Iterable[int]],
+        may_open: Iterable[tuple[int, int]],
+        may_act: Callable[[], Sequence[int]],
     ) -> dict[int, int]:
         """Which records are the rest of a foreign text, and the record that carries it.
 
@@ -169,6 +174,7 @@ class Carriers:
             block: The records.
             wanted: The literals that each record holds.
             may_open: Those of them that are in a pattern of a line that carries a text.
+            may_act: Gives the records that hold an acting literal.
         """
         for text in self._open.values():
             text.members = []  # they were records of the block before
@@ -182,8 +188,7 @@ class Carriers:
         if not openers and not self._open:
             return carried
         texts = self._run(here, openers, carried)
-        may_act = (record for record, literals in wanted.items() if not self._acting.isdisjoint(literals))
-        acting = sorted(one for one in may_act if one not in carried and here.acts(one)) if texts else []
+        acting = [one for one in may_act() if one not in carried and here.acts(one)] if texts else []
         if acting:
             self._behind(here, texts, acting, carried)
         carrying = {*carried.values(), *(text.record for text in self._open.values())}

@@ -126,6 +126,11 @@ class _Hits(NamedTuple):
         """The literals that each record holds."""
         return _Wanted(self)
 
+    def holding(self, literals: Integers) -> list[int]:
+        """Records that hold some of the literals, in order."""
+        found: list[int] = np.unique(self.of[np.isin(self.literals, literals)]).tolist()
+        return found
+
     def only(self, literals: Integers) -> list[tuple[int, int]]:
         """Pairs of records and some of the literals."""
         chosen = np.isin(self.literals, literals)
@@ -346,6 +351,7 @@ class Scanner:
             ],
             np.int64,
         )
+        self._acting = np.array(sorted(self._carriers.acting), np.int64)
         self._weights = np.frombuffer(os.urandom(8 * len(self._literals)), np.uint64)
         """The sum of these tells a set of literals from all others."""
         self._keys: dict[int, int] = {}
@@ -371,7 +377,7 @@ class Scanner:
         if hits is None:
             self._look_for_tokens(block, frozenset(), {}, counts)
             return
-        carried = self._carriers.carried(block, hits.wanted(), hits.only(self._carrying))
+        carried = self._carried(block, hits)
         read: set[int] = set()
         for record, key in zip(hits.records.tolist(), hits.keys.tolist(), strict=True):
             before = counts.read
@@ -390,7 +396,7 @@ class Scanner:
         if hits is None:
             self._look_for_tokens(block, frozenset(), {}, counts)
             return Found([], None)
-        carried = self._carriers.carried(block, hits.wanted(), hits.only(self._carrying))
+        carried = self._carried(block, hits)
         found = self._found(block, hits, carried, self._carriers.openers, counts)
         rows = () if found.rows is None else (found.rows.record - block.first_record).tolist()
         read = {line.record - block.first_record for line in found.lines}.union(rows)
@@ -480,6 +486,12 @@ class Scanner:
         elif not self._device_ids.isdisjoint(literals) and DEVICE.search(text) is not None:
             counts.placed += one
             counts.placed_read += one
+
+    def _carried(self, block: Block, hits: _Hits) -> dict[int, int]:
+        """Which records are the rest of a foreign text, and the record that carries it."""
+        return self._carriers.carried(
+            block, hits.wanted(), hits.only(self._carrying), lambda: hits.holding(self._acting)
+        )
 
     def _hits(self, block: Block, counts: ScanCounts) -> _Hits | None:
         """The records that hold literals, each with the number of its set of literals."""

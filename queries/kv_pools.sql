@@ -53,7 +53,7 @@ sizings AS (
         min(tokens) AS tokens,
         max(tokens) AS largest_tokens,
         count(*) AS printed,
-        arg_min(line_id, tokens) AS token_line
+        arg_min(line_id, (tokens, ordinal)) AS token_line
     FROM numbered
     GROUP BY load_id, sizing
 ),
@@ -73,8 +73,9 @@ spans AS (
 ),
 concurrencies AS (
     SELECT
-        spans.load_id, spans.sizing, min(pool.concurrency) AS concurrency, arg_min(pool.request_tokens, pool.concurrency)
-            AS request_tokens, arg_min(pool.line_id, pool.concurrency) AS line_id
+        spans.load_id, spans.sizing, min(pool.concurrency) AS concurrency,
+        arg_min(pool.request_tokens, (pool.concurrency, pool.ordinal)) AS request_tokens,
+        arg_min(pool.line_id, (pool.concurrency, pool.ordinal)) AS line_id
     FROM spans
     JOIN pool_sized AS pool
         ON pool.load_id = spans.load_id AND pool.believed AND pool.concurrency IS NOT NULL
@@ -84,7 +85,8 @@ concurrencies AS (
 budgets AS (
     SELECT
         spans.load_id, spans.sizing, min(pool.budget_bytes) AS budget_bytes, count(*) AS budgets,
-        arg_min(pool.writer_device, pool.budget_bytes) AS device, arg_min(pool.line_id, pool.budget_bytes) AS line_id
+        arg_min(pool.writer_device, (pool.budget_bytes, pool.ordinal)) AS device,
+        arg_min(pool.line_id, (pool.budget_bytes, pool.ordinal)) AS line_id
     FROM spans
     JOIN pool_sized AS pool
         ON pool.load_id = spans.load_id AND pool.believed AND pool.budget_bytes IS NOT NULL

@@ -40,7 +40,9 @@ pairs AS (
 ),
 arguments AS (
     SELECT
-        load_id, 'argument' AS origin, 'target' AS part, line_id, ordinal, place,
+        load_id, 'argument' AS origin, 'target' AS part, line_id, ordinal,
+        -- Of a flag that is given twice the last counts; a name that stands inside another's value comes behind its own.
+        CASE WHEN regexp_matches(pair, '^\s*-') THEN place ELSE -place END AS place,
         regexp_extract(pair, '^\s*''?(--?[A-Za-z][\w-]*|\w+)', 1) AS name,
         trim(regexp_replace(pair, '^\s*(?:''\w+'': |\w+=|\w+:|--?[A-Za-z][\w-]*[ =]?)', ''), ' ''') AS value
     FROM pairs

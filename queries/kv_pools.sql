@@ -151,13 +151,13 @@ SELECT
     bound_card,
     request_tokens,
     concurrency,
-    tokens / request_tokens AS quotient,
+    tokens / nullif(request_tokens, 0) AS quotient,
     CASE
-        WHEN tokens IS NULL OR request_tokens IS NULL OR concurrency IS NULL THEN 'unknown'
+        WHEN tokens IS NULL OR coalesce(request_tokens, 0) = 0 OR concurrency IS NULL THEN 'unknown'
         WHEN abs(tokens / request_tokens - concurrency) <= 0.005 + 1 / request_tokens + 1e-9 THEN 'quotient'
         ELSE 'legacy'
     END AS meaning,
-    budget_bytes / tokens AS bytes_per_token,
+    budget_bytes / nullif(tokens, 0) AS bytes_per_token,
     coalesce(line_dtype, argument_dtype) AS kv_dtype,
     CASE WHEN line_dtype IS NOT NULL THEN 'line' WHEN argument_dtype IS NOT NULL THEN 'configuration' END AS kv_dtype_from,
     tensor_parallel,

@@ -78,11 +78,23 @@ TIES = (
     INSERT INTO holder_sample
     SELECT * REPLACE (line_id || 'z' AS line_id, pid + 100000 AS pid, used_bytes // 2 AS used_bytes) FROM holder_sample
     """,
-    # ... two names of a device, and lines with several amounts.
+    # ... two names of a device, and lines with several amounts, ...
     """
-    INSERT INTO device SELECT * REPLACE (logged || '+' AS logged, joined_by || '+' AS joined_by) FROM device;
-    INSERT INTO item SELECT * REPLACE ('lora' AS part, size_bytes + 1 AS size_bytes) FROM item;
+    INSERT INTO device
+    SELECT * REPLACE (logged || '+' AS logged, joined_by || '+' AS joined_by, pci_bus_id || '+' AS pci_bus_id)
+    FROM device;
+    INSERT INTO item SELECT * REPLACE ('draft' AS part, size_bytes + 1 AS size_bytes) FROM item;
     INSERT INTO item SELECT * REPLACE (logged || '+' AS logged) FROM item
+    """,
+    # ... pools of ranks that are as large, ...
+    """
+    UPDATE pool_sized
+    SET tokens = tokens // 100000 * 100000, budget_bytes = budget_bytes // 1000000000 * 1000000000, concurrency = 1
+    """,
+    # ... and times and problems that are told twice.
+    """
+    INSERT INTO request_timed SELECT * REPLACE (ordinal + 1000000 AS ordinal, tokens + 1 AS tokens) FROM request_timed;
+    INSERT INTO problem SELECT * REPLACE (remedy || '+' AS remedy) FROM problem
     """,
 )
 

@@ -23,8 +23,8 @@ ELEMENT = {"fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "bfloat16": 2, 
 def kv(ask: Ask) -> Answer:
     """Pools over starts, with their meaning and what changed; caches; refusals."""
     pools = _wanted(ask, "SELECT * FROM kv_pools ORDER BY number, sizing")
-    refusals = _wanted(ask, "SELECT * FROM kv_refusals ORDER BY number")
-    caches = _wanted(ask, "SELECT * FROM kv_caches WHERE k_type IS NOT NULL AND phase <> 'fit' ORDER BY number")
+    refusals = _wanted(ask, "SELECT * FROM kv_refusals")
+    caches = _wanted(ask, "SELECT * FROM kv_caches WHERE k_type IS NOT NULL AND phase <> 'fit'")
     unowned = ask.rows(
         """
         SELECT line.line_id, line.scope, line.rule, line.candidates, pool.tokens, pool.budget_bytes, pool.concurrency,
@@ -165,7 +165,7 @@ def _missing_devices(ask: Ask, pool: Mapping[str, Any]) -> list[dict[str, Any]]:
         JOIN load AS earlier ON earlier.load_id = ?
         WHERE missing.load_id IS DISTINCT FROM load.load_id AND missing.host IS NOT DISTINCT FROM process.host
             AND missing.at_us >= earlier.begun_us AND (load.ended_us IS NULL OR missing.at_us <= load.ended_us)
-        ORDER BY missing.at_us
+        ORDER BY missing.at_us, missing.line_id
         """,
         [pool["load_id"], pool["earlier"]["load_id"]],
     )

@@ -43,7 +43,7 @@ def swaps(ask: Ask) -> Answer:
         row for row in ask.rows("SELECT * FROM swap_episodes ORDER BY episode") if _inside(ask, row) and _unit(ask, row)
     ]
     loads = ask.rows("SELECT * FROM swap_loads ORDER BY episode, number")
-    reasons = ask.rows("SELECT * FROM swap_reasons ORDER BY episode, ordinal")
+    reasons = ask.rows("SELECT * FROM swap_reasons")
     askers = ask.rows("SELECT * FROM swap_askers")
     forecasts = {row["line_id"]: row for row in ask.rows("SELECT * FROM swap_forecasts")}
     idle = {row["episode"]: row for row in ask.rows("SELECT * FROM swap_idle")}

@@ -37,7 +37,7 @@ def timeline(ask: Ask) -> Answer:
     """Tell the loads and the memory of the cards over time."""
     loads = _loads(ask)
     cards = _cards(ask)
-    steps = [row for row in ask.rows("SELECT * FROM memory_steps ORDER BY at_us, card_id, pid") if _shown(ask, row)]
+    steps = [row for row in ask.rows("SELECT * FROM memory_steps") if _shown(ask, row)]
     holes = [row for row in ask.rows("SELECT * FROM evidence_holes") if _shown(ask, row, whole=True)]
     names = {load["load_id"]: load["identity"] for load in loads}
     times = [time for load in loads for time in (load["from_us"], load["to_us"])]

@@ -445,8 +445,14 @@ def _life_rows(rows: dict[str, list[dict[str, object]]], evidence: Evidence, roo
                 }
             )
             rows["phase"].extend(
-                {"load_id": load.load_id, "phase": phase, "at_us": line.time_us, "line_id": line_id(line, roots)}
-                for phase, line in load.phases
+                {
+                    "load_id": load.load_id,
+                    "phase": phase,
+                    "at_us": line.time_us,
+                    "number": number,
+                    "line_id": line_id(line, roots),
+                }
+                for number, (phase, line) in enumerate(load.phases, 1)
             )
             rows["item"].extend(
                 {

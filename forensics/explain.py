@@ -196,7 +196,9 @@ def _devices(connection: duckdb.DuckDBPyConnection, moment: str, wanted: set[str
         """
         WITH chosen AS (
             -- The moment asked for; a device that nothing measured then is shown as its log has it.
-            SELECT load_id, device, arg_min(moment, CASE moment WHEN ? THEN 0 WHEN 'log' THEN 1 ELSE 2 END) AS moment
+            SELECT
+                load_id, device,
+                arg_min(moment, (CASE moment WHEN ? THEN 0 WHEN 'log' THEN 1 ELSE 2 END, moment)) AS moment
             FROM vram_moments GROUP BY load_id, device
         )
         SELECT vram_items.* FROM vram_items JOIN chosen USING (load_id, device, moment)
@@ -211,7 +213,7 @@ def _devices(connection: duckdb.DuckDBPyConnection, moment: str, wanted: set[str
             SELECT DISTINCT ON (load_id, device.device)
                 load_id, device.*, card.gpu_index, card.gpu_uuid, card.pci_bus_id AS card_bus
             FROM device JOIN load USING (process_id) LEFT JOIN card USING (card_id)
-            ORDER BY load_id, device.device, device.card_id
+            ORDER BY load_id, device.device, device.card_id, device.pci_bus_id, device.logged
             """,
         )
     }
@@ -378,7 +380,8 @@ def _cards(connection: duckdb.DuckDBPyConnection, answers: Sequence[Mapping[str,
             connection,
             """
             SELECT * FROM card_sample WHERE card_id = ?
-            ORDER BY CASE WHEN ? IS NULL THEN -at_us ELSE abs(at_us - ?) END LIMIT 1
+            ORDER BY CASE WHEN ? IS NULL THEN -at_us ELSE abs(at_us - ?) END, at_us, source_id DESC, "offset" DESC
+            LIMIT 1
             """,
             [card["card_id"], at, at],
         )
@@ -415,7 +418,10 @@ def _holders(connection: duckdb.DuckDBPyConnection, card: str, at: int | None) -
         LEFT JOIN load ON load.process_id = holder.process_id
             AND load.begun_us <= holder.at_us AND (load.ended_us IS NULL OR load.ended_us >= holder.at_us)
         WHERE holder.card_id = ? AND abs(holder.at_us - ?) <= 1000000
-        QUALIFY row_number() OVER (PARTITION BY holder.pid ORDER BY abs(holder.at_us - ?), load.number DESC) = 1
+        QUALIFY row_number() OVER (
+            PARTITION BY holder.pid
+            ORDER BY abs(holder.at_us - ?), load.number DESC, holder.at_us, holder.source_id DESC, holder."offset" DESC
+        ) = 1
         ORDER BY holder.used_bytes DESC NULLS LAST, holder.pid
         """,
         [card, at, at],
@@ -476,6 +482,7 @@ def evidence(connection: duckdb.DuckDBPyConnection, cited: set[str]) -> dict[str
             UNION SELECT line_id, load_id FROM profile_peak
         ) AS measure USING (line_id)
         LEFT JOIN source USING (source_id)
+        ORDER BY sample.line_id, sample.text, measure.load_id
         """,
         [left],
     ):

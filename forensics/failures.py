@@ -123,7 +123,7 @@ def _amounts(
         """
         SELECT device, free_bytes, pci_bus_id, ordinal FROM device_seen
         WHERE (load_id = ? OR process_id = (SELECT process_id FROM load WHERE load_id = $1)) AND free_bytes IS NOT NULL
-        ORDER BY ordinal DESC
+        ORDER BY ordinal DESC, device
         """.replace("?", "$1"),
         load_id,
     )

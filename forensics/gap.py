@@ -100,7 +100,7 @@ def _replay(
         connection,
         """
         SELECT line_id, part, kind, logged, size_bytes, status, replaced_by FROM self_report_replay
-        WHERE load_id = ? AND algorithm = ? ORDER BY ordinal
+        WHERE load_id = ? AND algorithm = ? ORDER BY ordinal, part, kind
         """,
         [load_id, shown["algorithm"]],
     )
@@ -210,7 +210,7 @@ def _candidates(connection: duckdb.DuckDBPyConnection, answer: Mapping[str, Any]
         """
         SELECT item.part, item.size_bytes, item.bound_bytes, item.line_id, estimate.what
         FROM item JOIN memory_estimated AS estimate USING (line_id)
-        WHERE item.load_id = ? AND item.mark = 'estimated' ORDER BY estimate.ordinal
+        WHERE item.load_id = ? AND item.mark = 'estimated' ORDER BY estimate.ordinal, item.part, item.size_bytes
         """,
         [answer["load_id"]],
     )
@@ -303,7 +303,7 @@ def _beside_plain_loads(
     """
     plain = _rows(
         connection,
-        "SELECT * FROM vram_rest WHERE NOT speculates AND load_id <> ? AND cards <= ? ORDER BY rest_bytes",
+        "SELECT * FROM vram_rest WHERE NOT speculates AND load_id <> ? AND cards <= ? ORDER BY rest_bytes, number",
         [answer["load_id"], cards],
     )
     if not plain:

@@ -53,7 +53,7 @@ def whats_missing(
         found.extend(_verbosity(printed, programs, answer, *begun[answer["load_id"]]))
         found.extend(_measurement(connection, answer, moment))
     rows = connection.execute(
-        "SELECT source_id, what, remedy FROM problem WHERE severity = 'error' ORDER BY source_id"
+        "SELECT source_id, what, remedy FROM problem WHERE severity = 'error' ORDER BY source_id, what, remedy"
     ).fetchall()
     found.extend({"what": f"the source {source}", "because": what, "remedy": remedy} for source, what, remedy in rows)
     drifted = connection.execute("SELECT program, component, lines, version, newest FROM format_drift").fetchall()
@@ -67,7 +67,8 @@ def whats_missing(
         for program, component, lines, version, newest in drifted
     )
     unread = connection.execute(
-        "SELECT sum(lines)::BIGINT, first(example) FROM unread_templates WHERE what = 'size'"
+        "SELECT sum(lines)::BIGINT, first(example ORDER BY lines DESC, template) "
+        "FROM unread_templates WHERE what = 'size'"
     ).fetchone()
     if unread and unread[0]:
         found.append(

@@ -112,7 +112,7 @@ def over_time(connection: duckdb.DuckDBPyConnection) -> OverTime:
 def _lives(connection: duckdb.DuckDBPyConnection, end: int | None) -> list[Life]:
     phases: dict[str, list[tuple[str, int]]] = {}
     for load_id, phase, at in connection.execute(
-        "SELECT load_id, phase, at_us FROM phase WHERE at_us IS NOT NULL ORDER BY load_id, at_us"
+        "SELECT load_id, phase, at_us FROM phase WHERE at_us IS NOT NULL ORDER BY load_id, at_us, number"
     ).fetchall():
         phases.setdefault(load_id, []).append((phase, at))
     found = []

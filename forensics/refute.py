@@ -96,7 +96,7 @@ def every_load(ask: Ask) -> dict[str, dict[str, Any]]:
             FROM model_identified WHERE believed AND load_id IS NOT NULL AND what = 'name' GROUP BY load_id
         ) AS said USING (load_id)
         LEFT JOIN (
-            SELECT load_id, any_value(source_id) AS source, min(ordinal) AS first, max(ordinal) AS last
+            SELECT load_id, arg_min(source_id, ordinal) AS source, min(ordinal) AS first, max(ordinal) AS last
             FROM line WHERE load_id IS NOT NULL GROUP BY load_id
         ) AS extent USING (load_id)
         ORDER BY loads.number
@@ -138,7 +138,7 @@ def looks(ask: Ask, topic: str) -> list[Looks]:
             what=row["what"],
             text=row["text"],
         )
-        for row in ask.rows("SELECT * FROM lookalikes WHERE topic = ? ORDER BY ordinal", [topic])
+        for row in ask.rows("SELECT * FROM lookalikes WHERE topic = ?", [topic])
     ]
 
 

@@ -187,6 +187,7 @@ class PhaseRow(Row):
     load_id: Annotated[str, "Load."]
     phase: Annotated[str, "fit, allocate, serve, asleep or end."]
     at_us: Annotated[int | None, "When."]
+    number: Annotated[int, "Place among the phases of its load, from 1: two may begin at one moment."]
     line_id: Annotated[str, "Line."]
 
 

@@ -38,7 +38,8 @@ def set_aside(
     others = [load for load in loads if load["load_id"] not in {one["load_id"] for one in answers}]
     counted = dict(
         connection.execute(
-            "SELECT load_id, list(line_id ORDER BY at_us) FROM item WHERE mark = 'counted' GROUP BY load_id"
+            "SELECT item.load_id, list(item.line_id ORDER BY item.at_us, line.ordinal) "
+            "FROM item JOIN line USING (line_id) WHERE item.mark = 'counted' GROUP BY item.load_id"
         ).fetchall()
         if others
         else ()

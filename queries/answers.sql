@@ -29,7 +29,7 @@
 -- joined_by        VARCHAR  How its request is known.
 WITH figures AS (
     SELECT
-        line_id, source_id, any_value(at_us) AS at_us, any_value(regexp_extract(labels, '^model=(.*)$', 1)) AS model,
+        line_id, source_id, min(at_us) AS at_us, max(regexp_extract(labels, '^model=(.*)$', 1)) AS model,
         max(value) FILTER (name = 'timings.prompt_n') AS prompt_n,
         max(value) FILTER (name = 'timings.prompt_ms') / 1e3 AS prompt_ms,
         max(value) FILTER (name = 'timings.prompt_per_second') AS prompt_rate,

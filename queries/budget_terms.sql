@@ -96,8 +96,8 @@ known (algorithm, term, figure, place, sign) AS (
 nearest AS (
     SELECT
         budgets.line_id AS budget_line, figures.figure,
-        arg_min(figures.size_bytes, abs(figures.ordinal - budgets.ordinal)) AS size_bytes,
-        arg_min(figures.line_id, abs(figures.ordinal - budgets.ordinal)) AS line_id
+        arg_min(figures.size_bytes, (abs(figures.ordinal - budgets.ordinal), figures.ordinal)) AS size_bytes,
+        arg_min(figures.line_id, (abs(figures.ordinal - budgets.ordinal), figures.ordinal)) AS line_id
     FROM budgets
     JOIN figures ON figures.load_id = budgets.load_id AND figures.logged IS NOT DISTINCT FROM budgets.logged
     WHERE figures.size_bytes IS NOT NULL

@@ -17,4 +17,4 @@ SELECT
     abs(total_bytes - reserved_bytes - used_bytes - free_bytes) <= 2 * 1048576 AS holds,
     line_id
 FROM card_sample
-ORDER BY card_id, at_us
+ORDER BY card_id, at_us, line_id

@@ -20,15 +20,22 @@ WITH sampled AS (
 ),
 changes AS (
     SELECT
-        *, used_bytes IS DISTINCT FROM lag(used_bytes) OVER (PARTITION BY card_id ORDER BY at_us) AS begins,
+        *, used_bytes IS DISTINCT FROM lag(used_bytes) OVER (
+            PARTITION BY card_id ORDER BY at_us, source_id, "offset"
+        ) AS begins,
         max(at_us) OVER (PARTITION BY card_id) AS last_us
     FROM sampled
 )
 SELECT
     changes.card_id, card.gpu_index, changes.at_us AS from_us,
-    coalesce(lead(changes.at_us) OVER (PARTITION BY changes.card_id ORDER BY changes.at_us), changes.last_us) AS to_us,
+    coalesce(
+        lead(changes.at_us) OVER (
+            PARTITION BY changes.card_id ORDER BY changes.at_us, changes.source_id, changes."offset"
+        ),
+        changes.last_us
+    ) AS to_us,
     changes.used_bytes, changes.total_bytes
 FROM changes
 JOIN card USING (card_id)
 WHERE changes.begins
-ORDER BY card.gpu_index, changes.card_id, changes.at_us
+ORDER BY card.gpu_index, changes.card_id, from_us, to_us, changes.used_bytes

@@ -18,7 +18,7 @@
 WITH latest AS (
     SELECT DISTINCT ON (card_id) * FROM card_sample
     WHERE at_us <= epoch_us(asked::TIMESTAMPTZ) AND at_us >= epoch_us(asked::TIMESTAMPTZ) - 60000000
-    ORDER BY card_id, at_us DESC
+    ORDER BY card_id, at_us DESC, source_id DESC, "offset" DESC
 ),
 held AS (
     SELECT card_id, sum(used_bytes)::BIGINT AS held_bytes FROM holders_at(asked) GROUP BY card_id

@@ -15,7 +15,7 @@
 WITH seen AS (
     SELECT
         load.load_id, load.number, process.host, sample.card_id, card.gpu_index,
-        arg_max(sample.line_id, sample.at_us) AS line_id
+        arg_max(sample.line_id, (sample.at_us, sample.source_id, sample."offset")) AS line_id
     FROM load
     JOIN process USING (process_id)
     JOIN card_sample AS sample ON sample.at_us BETWEEN load.begun_us - 120000000 AND load.begun_us + 120000000

@@ -36,18 +36,20 @@ matches AS (
     FROM texts
 ),
 pairs AS (
-    SELECT load_id, line_id, ordinal, unnest(pairs) AS pair FROM matches
+    SELECT load_id, line_id, ordinal, unnest(pairs) AS pair, generate_subscripts(pairs, 1) AS place FROM matches
 ),
 arguments AS (
     SELECT
         load_id, 'argument' AS origin, 'target' AS part, line_id, ordinal,
+        -- Of a flag that is given twice the last counts; a name that stands inside another's value comes behind its own.
+        CASE WHEN regexp_matches(pair, '^\s*-') THEN place ELSE -place END AS place,
         regexp_extract(pair, '^\s*''?(--?[A-Za-z][\w-]*|\w+)', 1) AS name,
         trim(regexp_replace(pair, '^\s*(?:''\w+'': |\w+=|\w+:|--?[A-Za-z][\w-]*[ =]?)', ''), ' ''') AS value
     FROM pairs
 ),
 settings AS (
     SELECT
-        load_id, 'setting' AS origin, coalesce(part, 'target') AS part, line_id, ordinal, name, value
+        load_id, 'setting' AS origin, coalesce(part, 'target') AS part, line_id, ordinal, 1 AS place, name, value
     FROM setting_reported
     WHERE believed AND load_id IS NOT NULL AND phase NOT IN ('serve', 'end')
 ),
@@ -58,5 +60,5 @@ together AS (
 )
 SELECT load_id, origin, part, name, value, line_id
 FROM together
-QUALIFY row_number() OVER (PARTITION BY load_id, origin, part, name ORDER BY ordinal DESC) = 1
+QUALIFY row_number() OVER (PARTITION BY load_id, origin, part, name ORDER BY ordinal DESC, place DESC) = 1
 ORDER BY load_id, origin, part, name

@@ -66,8 +66,8 @@ paces AS (
 windows AS (
     SELECT
         worst.load_id,
-        avg(said.generated_tokens_per_s) FILTER (said.ordinal < worst.ordinal) AS before,
-        avg(said.generated_tokens_per_s) FILTER (said.ordinal >= worst.ordinal) AS after
+        avg(said.generated_tokens_per_s ORDER BY said.ordinal) FILTER (said.ordinal < worst.ordinal) AS before,
+        avg(said.generated_tokens_per_s ORDER BY said.ordinal) FILTER (said.ordinal >= worst.ordinal) AS after
     FROM worst
     JOIN engine_measured AS said USING (load_id)
     WHERE said.believed AND said.generated_tokens_per_s > 0
@@ -157,4 +157,4 @@ FROM (
     UNION ALL SELECT * FROM totals
     UNION ALL SELECT * FROM inert
 )
-ORDER BY load_id, ordinal NULLS FIRST, doubt
+ORDER BY load_id, ordinal NULLS FIRST, doubt, note

@@ -18,7 +18,7 @@
 SELECT
     load.engine,
     coalesce(load_identity.model, load_identity.identity) AS model,
-    any_value(load_identity.identity) AS identity,
+    arg_min(load_identity.identity, load.number) AS identity,
     count(*) AS loads,
     string_agg(DISTINCT speculation.n_max::VARCHAR, ' ' ORDER BY speculation.n_max::VARCHAR) AS depths,
     sum(totals.samples)::BIGINT AS samples,

@@ -30,7 +30,10 @@ counts AS (
     SELECT
         load_id, count(*) AS timed, count(*) FILTER (telling) AS telling, count(*) FILTER (drafted > 0) AS drafted,
         median(decode_per_s) AS median,
-        CASE WHEN count(decode_per_s) >= 3 THEN stddev_samp(decode_per_s) / nullif(avg(decode_per_s), 0) END AS spread,
+        CASE
+            WHEN count(decode_per_s) >= 3
+                THEN stddev_samp(decode_per_s ORDER BY request) / nullif(avg(decode_per_s ORDER BY request), 0)
+        END AS spread,
         array_to_string(list_slice(list(line_id ORDER BY request) FILTER (drafted IS NULL), 1, 4), ' ') AS lines
     FROM requests
     GROUP BY load_id

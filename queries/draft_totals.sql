@@ -26,8 +26,8 @@
 -- total_lines       VARCHAR  Evidence: the last cumulative line of each method.
 WITH sums AS (
     SELECT
-        load_id, count(*) AS samples, string_agg(DISTINCT covers, ', ') AS covers, sum(accepted)::BIGINT AS accepted,
-        sum(drafted)::BIGINT AS drafted, min(ratio) AS lowest, max(ratio) AS highest,
+        load_id, count(*) AS samples, string_agg(DISTINCT covers, ', ' ORDER BY covers) AS covers,
+        sum(accepted)::BIGINT AS accepted, sum(drafted)::BIGINT AS drafted, min(ratio) AS lowest, max(ratio) AS highest,
         CASE WHEN count(drafts) = count(*) THEN sum(drafts)::BIGINT END AS drafts,
         min(at_us) AS first_us, max(at_us) AS last_us, string_agg(line_id, ' ' ORDER BY ordinal) AS lines
     FROM draft_samples

@@ -28,4 +28,4 @@ SELECT
     found.load_id, found.scope, found.rule, found.text
 FROM found
 LEFT JOIN source USING (source_id)
-ORDER BY found.source_id, found."offset"
+ORDER BY found.source_id, found."offset", found.text

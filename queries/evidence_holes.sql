@@ -68,4 +68,4 @@ UNION ALL SELECT * FROM clocks
 UNION ALL SELECT * FROM suppressed
 UNION ALL SELECT * FROM unsampled
 UNION ALL SELECT * FROM timeless
-ORDER BY from_us, kind, subject
+ORDER BY from_us, kind, subject, to_us, line_id

@@ -19,9 +19,10 @@
 WITH lives AS (
     SELECT load_id, process_id, begun_us, ended_us FROM load
     WHERE begun_us IS NOT NULL
+    QUALIFY row_number() OVER (PARTITION BY process_id, begun_us ORDER BY number DESC) = 1
 ),
 phases AS (
-    SELECT load_id, phase, at_us FROM phase WHERE at_us IS NOT NULL
+    SELECT load_id, at_us, arg_max(phase, number) AS phase FROM phase WHERE at_us IS NOT NULL GROUP BY load_id, at_us
 ),
 owned AS (
     SELECT
@@ -46,21 +47,25 @@ changes AS (
             used_bytes IS DISTINCT FROM lag(used_bytes) OVER life
             OR load_id IS DISTINCT FROM lag(load_id) OVER life
             OR at_us - lag(at_us) OVER life > coalesce(sample_cadence.hole_us, 5000000), TRUE
-        ) AS begins
+        ) AS begins,
+        row_number() OVER life AS place
     FROM phased
     LEFT JOIN sample_cadence
         ON sample_cadence.card_id = phased.card_id AND sample_cadence.source_id = phased.source_id
         AND sample_cadence.kind = 'holders'
-    WINDOW life AS (PARTITION BY phased.card_id, phased.pid, phased.process_id ORDER BY phased.at_us)
+    WINDOW life AS (
+        PARTITION BY phased.card_id, phased.pid, phased.process_id
+        ORDER BY phased.at_us, phased.source_id, phased."offset"
+    )
 ),
 levels AS (
-    SELECT *, sum(begins::INTEGER) OVER (PARTITION BY card_id, pid, process_id ORDER BY at_us) AS level
+    SELECT *, sum(begins::INTEGER) OVER (PARTITION BY card_id, pid, process_id ORDER BY place) AS level
     FROM changes
 )
 SELECT
-    card_id, pid, any_value(name) AS name, process_id, any_value(load_id) AS load_id, arg_min(phase, at_us) AS phase,
-    min(at_us) AS from_us, max(at_us) AS to_us, any_value(used_bytes) AS used_bytes, count(*) AS samples,
-    arg_min(line_id, at_us) AS line_id
+    card_id, pid, arg_min(name, place) AS name, process_id, any_value(load_id) AS load_id,
+    arg_min(phase, place) AS phase, min(at_us) AS from_us, max(at_us) AS to_us, any_value(used_bytes) AS used_bytes,
+    count(*) AS samples, arg_min(line_id, place) AS line_id
 FROM levels
 GROUP BY card_id, pid, process_id, level
-ORDER BY card_id, pid, from_us
+ORDER BY card_id, pid, from_us, to_us, line_id

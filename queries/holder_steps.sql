@@ -22,7 +22,7 @@ WITH samples AS (
         lag(at_us) OVER by_holder AS before_us
     FROM holder_sample
     WHERE used_bytes IS NOT NULL
-    WINDOW by_holder AS (PARTITION BY card_id, pid, process_id ORDER BY at_us, line_id)
+    WINDOW by_holder AS (PARTITION BY card_id, pid, process_id ORDER BY at_us, source_id, "offset")
 ),
 steps AS (
     SELECT * FROM samples WHERE used_bytes IS DISTINCT FROM coalesce(before_bytes, 0)
@@ -42,4 +42,4 @@ SELECT
     steps.used_bytes - coalesce(steps.before_bytes, 0) AS step_bytes, steps.line_id
 FROM steps
 LEFT JOIN owners USING (line_id, pid)
-ORDER BY steps.card_id, steps.at_us, steps.pid
+ORDER BY steps.card_id, steps.at_us, steps.pid, steps.line_id

@@ -15,7 +15,7 @@
 WITH latest AS (
     SELECT DISTINCT ON (card_id, pid) * FROM holder_sample
     WHERE at_us <= epoch_us(asked::TIMESTAMPTZ) AND at_us >= epoch_us(asked::TIMESTAMPTZ) - 60000000
-    ORDER BY card_id, pid, at_us DESC
+    ORDER BY card_id, pid, at_us DESC, source_id DESC, "offset" DESC
 ),
 owners AS (
     SELECT latest.line_id, latest.card_id, latest.pid, min(load.load_id) AS load_id

@@ -45,7 +45,9 @@ SELECT
     max(free_bytes) AS roomy_bytes,
     max(free_bytes) - min(free_bytes) AS stranded_bytes,
     min(origin) AS origin,
-    concat_ws(' ', first(line_id ORDER BY free_bytes, card), first(line_id ORDER BY free_bytes DESC, card)) AS lines
+    concat_ws(
+        ' ', first(line_id ORDER BY free_bytes, card, line_id), first(line_id ORDER BY free_bytes DESC, card, line_id)
+    ) AS lines
 FROM free
 GROUP BY load_id
 HAVING count(*) > 1

@@ -3,7 +3,7 @@
 -- A pool beside the pool of the same service before it, and beside the service's first.
 --
 -- Ratios are changes of tokens: 0.1 is 10 % more. The change in bytes is tokens × the earlier pool's bytes per token, on
--- each card: a tensor-parallel pool is as large as its tightest card allows.
+-- each card: a tensor-parallel pool is as large as its tightest card allows. A pool of no tokens is left out.
 --
 -- load_id          VARCHAR  The load.
 -- number           BIGINT   Its place among the loads of the case.
@@ -27,7 +27,7 @@ WITH ordered AS (
         lag(bytes_per_token) OVER service AS earlier_bytes_per_token,
         first_value(tokens) OVER service AS first_tokens
     FROM kv_pools
-    WHERE tokens IS NOT NULL
+    WHERE tokens > 0
     WINDOW service AS (PARTITION BY engine, service ORDER BY number, sizing)
 )
 SELECT

@@ -53,7 +53,7 @@ sizings AS (
         min(tokens) AS tokens,
         max(tokens) AS largest_tokens,
         count(*) AS printed,
-        arg_min(line_id, tokens) AS token_line
+        arg_min(line_id, (tokens, ordinal)) AS token_line
     FROM numbered
     GROUP BY load_id, sizing
 ),
@@ -73,8 +73,9 @@ spans AS (
 ),
 concurrencies AS (
     SELECT
-        spans.load_id, spans.sizing, min(pool.concurrency) AS concurrency, arg_min(pool.request_tokens, pool.concurrency)
-            AS request_tokens, arg_min(pool.line_id, pool.concurrency) AS line_id
+        spans.load_id, spans.sizing, min(pool.concurrency) AS concurrency,
+        arg_min(pool.request_tokens, (pool.concurrency, pool.ordinal)) AS request_tokens,
+        arg_min(pool.line_id, (pool.concurrency, pool.ordinal)) AS line_id
     FROM spans
     JOIN pool_sized AS pool
         ON pool.load_id = spans.load_id AND pool.believed AND pool.concurrency IS NOT NULL
@@ -84,7 +85,8 @@ concurrencies AS (
 budgets AS (
     SELECT
         spans.load_id, spans.sizing, min(pool.budget_bytes) AS budget_bytes, count(*) AS budgets,
-        arg_min(pool.writer_device, pool.budget_bytes) AS device, arg_min(pool.line_id, pool.budget_bytes) AS line_id
+        arg_min(pool.writer_device, (pool.budget_bytes, pool.ordinal)) AS device,
+        arg_min(pool.line_id, (pool.budget_bytes, pool.ordinal)) AS line_id
     FROM spans
     JOIN pool_sized AS pool
         ON pool.load_id = spans.load_id AND pool.believed AND pool.budget_bytes IS NOT NULL
@@ -149,13 +151,13 @@ SELECT
     bound_card,
     request_tokens,
     concurrency,
-    tokens / request_tokens AS quotient,
+    tokens / nullif(request_tokens, 0) AS quotient,
     CASE
-        WHEN tokens IS NULL OR request_tokens IS NULL OR concurrency IS NULL THEN 'unknown'
+        WHEN tokens IS NULL OR coalesce(request_tokens, 0) = 0 OR concurrency IS NULL THEN 'unknown'
         WHEN abs(tokens / request_tokens - concurrency) <= 0.005 + 1 / request_tokens + 1e-9 THEN 'quotient'
         ELSE 'legacy'
     END AS meaning,
-    budget_bytes / tokens AS bytes_per_token,
+    budget_bytes / nullif(tokens, 0) AS bytes_per_token,
     coalesce(line_dtype, argument_dtype) AS kv_dtype,
     CASE WHEN line_dtype IS NOT NULL THEN 'line' WHEN argument_dtype IS NOT NULL THEN 'configuration' END AS kv_dtype_from,
     tensor_parallel,

@@ -27,4 +27,4 @@ FROM alive
 JOIN ledger_lines AS amounts USING (load_id)
 WHERE amounts.at_us <= alive.asked_us AND (amounts.until_us IS NULL OR alive.asked_us < amounts.until_us)
 GROUP BY amounts.load_id, amounts.device, amounts.place, amounts.part, amounts.kind
-ORDER BY amounts.load_id, amounts.device, min(amounts.ordinal)
+ORDER BY amounts.load_id, amounts.device, min(amounts.ordinal), amounts.part, amounts.kind

@@ -39,4 +39,4 @@ JOIN device USING (process_id, logged)
 JOIN line USING (line_id)
 LEFT JOIN line AS later ON later.line_id = item.superseded_by
 WHERE line.event <> 'memory_estimated' AND (item.mark = 'counted' OR (item.mark = 'superseded' AND later.time_us IS NOT NULL))
-ORDER BY item.load_id, device.device, line.ordinal
+ORDER BY item.load_id, device.device, line.ordinal, item.part, item.kind, item.size_bytes

@@ -18,7 +18,8 @@ WITH asked AS (
     JOIN configuration ON configuration.load_id = library.load_id AND configuration.name = library.setting
     WHERE configuration.origin = 'setting' AND regexp_full_match(configuration.value, library.value)
     QUALIFY row_number() OVER (
-        PARTITION BY library.load_id, library.device, library.name ORDER BY configuration.name, configuration.part
+        PARTITION BY library.load_id, library.device, library.name
+        ORDER BY configuration.name, configuration.part, library.value
     ) = 1
 ),
 prompts AS (

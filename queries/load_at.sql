@@ -26,7 +26,7 @@ seen AS (
     SELECT process_id, max(time_us) AS last_us FROM line WHERE process_id IS NOT NULL GROUP BY process_id
 ),
 doing AS (
-    SELECT alive.load_id, arg_max(phase.phase, phase.at_us) AS phase
+    SELECT alive.load_id, arg_max(phase.phase, (phase.at_us, phase.number)) AS phase
     FROM alive
     JOIN phase USING (load_id)
     WHERE phase.at_us <= alive.asked_us

@@ -20,7 +20,7 @@ WITH devices AS (
     JOIN device USING (process_id)
     LEFT JOIN card USING (card_id)
     WHERE device.place = 'card'
-    QUALIFY row_number() OVER (PARTITION BY load.load_id, device.device ORDER BY device.card_id) = 1
+    QUALIFY row_number() OVER (PARTITION BY load.load_id, device.device ORDER BY device.card_id, device.pci_bus_id) = 1
 ),
 speculation AS (
     SELECT
@@ -89,4 +89,4 @@ SELECT
     load_id, what, part, name, value, size_bytes::BIGINT AS size_bytes, number::DOUBLE AS number, nullif(line_id, '') AS line_id
 FROM facts
 WHERE value IS NOT NULL AND value <> ''
-ORDER BY load_id, what, part, name
+ORDER BY load_id, what, part, name, value, line_id

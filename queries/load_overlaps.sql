@@ -20,7 +20,10 @@ WITH lives AS (
     WHERE load.begun_us IS NOT NULL
 ),
 cards AS (
-    SELECT process_id, list(DISTINCT card_id) AS cards FROM device WHERE card_id IS NOT NULL GROUP BY process_id
+    SELECT process_id, list(DISTINCT card_id ORDER BY card_id) AS cards
+    FROM device
+    WHERE card_id IS NOT NULL
+    GROUP BY process_id
 )
 SELECT
     one.load_id, other.load_id AS other_id, other.begun_us AS since_us,

@@ -25,8 +25,8 @@ SELECT
     count(*) AS samples,
     max(used_bytes) AS peak_bytes,
     arg_max(at_us, (used_bytes, -at_us)) AS peak_us,
-    arg_max(used_bytes, at_us) AS last_bytes,
-    arg_max(line_id, (used_bytes, -at_us)) AS line_id
+    arg_max(used_bytes, (at_us, source_id, "offset")) AS last_bytes,
+    arg_max(line_id, (used_bytes, -at_us, source_id, "offset")) AS line_id
 FROM inside
 GROUP BY load_id, number, card_id, pid
 ORDER BY number, card_id, pid

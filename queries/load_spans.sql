@@ -27,7 +27,7 @@ spans AS (
     SELECT
         load.load_id, load.number, load.process_id, phase.phase, phase.at_us AS from_us,
         coalesce(
-            lead(phase.at_us) OVER (PARTITION BY load.load_id ORDER BY phase.at_us),
+            lead(phase.at_us) OVER (PARTITION BY load.load_id ORDER BY phase.at_us, phase.number),
             greatest(phase.at_us, coalesce(load.ended_us, lasting.last_us))
         ) AS to_us,
         count(*) OVER (PARTITION BY load.load_id) AS phases

@@ -18,7 +18,7 @@ SELECT
     min(load_times.loading_s) AS min_s,
     median(load_times.loading_s) AS median_s,
     max(load_times.loading_s) AS max_s,
-    sum(load_times.loading_s) AS sum_s
+    sum(load_times.loading_s ORDER BY loads.number) AS sum_s
 FROM loads
 LEFT JOIN load_times USING (load_id)
 GROUP BY loads.engine, loads.model

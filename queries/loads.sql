@@ -35,7 +35,7 @@ names AS (
     GROUP BY load_id
 ),
 parts AS (
-    SELECT load_id, string_agg(part, ' ' ORDER BY first) AS parts
+    SELECT load_id, string_agg(part, ' ' ORDER BY first, part) AS parts
     FROM (
         SELECT load_id, part, min(ordinal) AS first
         FROM (

@@ -127,4 +127,4 @@ SELECT
 FROM said
 JOIN line USING (line_id)
 LEFT JOIN argument ON argument.line_id = said.line_id AND said.topic = 'speculation'
-ORDER BY topic, ordinal
+ORDER BY topic, ordinal, load_id, says, what

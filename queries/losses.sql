@@ -78,4 +78,4 @@ FROM (
     UNION ALL SELECT * FROM orphans
     UNION ALL SELECT * FROM suspects
 )
-ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'loss' THEN 1 ELSE 2 END, count DESC, what
+ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'loss' THEN 1 ELSE 2 END, count DESC, what, example, remedy

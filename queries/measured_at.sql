@@ -50,7 +50,9 @@ held AS (
     WHERE sample.used_bytes IS NOT NULL
         AND sample.at_us <= asked_us
         AND sample.at_us >= greatest(places.begun_us, asked_us - 60000000)
-    ORDER BY places.load_id, places.device, sample.at_us DESC, sample.pid
+    ORDER BY
+        places.load_id, places.device, sample.at_us DESC, sample.pid, places.card_id, sample.source_id DESC,
+        sample."offset" DESC, places.joined_by
 ),
 -- Where processes were sampled and none of them is provably this one, the card's total would be a guess.
 unsampled AS (
@@ -66,10 +68,14 @@ latest AS (
     WHERE sample.used_bytes IS NOT NULL
         AND sample.at_us <= asked_us
         AND sample.at_us >= greatest(unsampled.begun_us, asked_us - 60000000)
-    ORDER BY unsampled.load_id, unsampled.device, sample.at_us DESC
+    ORDER BY
+        unsampled.load_id, unsampled.device, sample.at_us DESC, unsampled.card_id, sample.source_id DESC,
+        sample."offset" DESC, unsampled.joined_by
 ),
 baseline AS (
-    SELECT latest.load_id, latest.device, arg_max(sample.used_bytes, sample.at_us) AS used_bytes
+    SELECT
+        latest.load_id, latest.device,
+        arg_max(sample.used_bytes, (sample.at_us, sample.source_id, sample."offset")) AS used_bytes
     FROM latest
     JOIN card_sample AS sample USING (card_id)
     WHERE sample.at_us < latest.process_us

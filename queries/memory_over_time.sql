@@ -35,7 +35,7 @@ usual AS (
 spans AS (
     SELECT
         card_id, pid, name, process_id, at_us, used_bytes,
-        lead(at_us) OVER (PARTITION BY card_id, pid ORDER BY at_us) AS next_us
+        lead(at_us) OVER (PARTITION BY card_id, pid ORDER BY at_us, source_id, "offset") AS next_us
     FROM holder_sample
     WHERE used_bytes IS NOT NULL
 ),
@@ -73,4 +73,4 @@ SELECT
     owned.held_bytes
 FROM instants
 LEFT JOIN owned USING (card_id, at_us)
-ORDER BY instants.card_id, instants.at_us, owned.pid
+ORDER BY instants.card_id, instants.at_us, owned.pid, owned.process_id, owned.name, owned.held_bytes

@@ -37,15 +37,15 @@ WITH cadence AS (
 levels AS (
     SELECT
         *, coalesce(lag(used_bytes) OVER life, 0) AS before_bytes, lag(to_us) OVER life AS before_us,
-        lead(from_us) OVER life AS next_us
+        lead(from_us) OVER life AS next_us, row_number() OVER life AS place
     FROM holder_levels
-    WINDOW life AS (PARTITION BY card_id, pid, process_id ORDER BY from_us)
+    WINDOW life AS (PARTITION BY card_id, pid, process_id ORDER BY from_us, to_us, line_id)
 ),
 -- What disappears from the samples while they go on has been given back.
 gone AS (
     SELECT
         levels.card_id, pid, name, process_id, load_id, to_us AS from_us, to_us + cadence.usual_us::BIGINT AS at_us,
-        used_bytes AS before_bytes, 0 AS after_bytes, line_id
+        used_bytes AS before_bytes, 0 AS after_bytes, line_id, place + 1 AS place
     FROM levels
     JOIN cadence USING (card_id)
     WHERE next_us IS NULL AND cadence.until_us > to_us + 2 * cadence.usual_us
@@ -53,11 +53,11 @@ gone AS (
 changes AS (
     SELECT
         card_id, pid, name, process_id, load_id, before_us AS from_us, from_us AS at_us, before_bytes,
-        used_bytes AS after_bytes, line_id, to_us - from_us AS lasts_us
+        used_bytes AS after_bytes, line_id, place
     FROM levels
     WHERE used_bytes <> before_bytes
     UNION ALL
-    SELECT *, 0 AS lasts_us FROM gone
+    SELECT * FROM gone
 ),
 runs AS (
     SELECT
@@ -68,18 +68,18 @@ runs AS (
             OR lag(before_bytes) OVER life = 0, TRUE
         ) AS begins
     FROM changes
-    WINDOW life AS (PARTITION BY card_id, pid, process_id ORDER BY at_us)
+    WINDOW life AS (PARTITION BY card_id, pid, process_id ORDER BY place)
 ),
 numbered AS (
-    SELECT *, sum(begins::INTEGER) OVER (PARTITION BY card_id, pid, process_id ORDER BY at_us) AS step
+    SELECT *, sum(begins::INTEGER) OVER (PARTITION BY card_id, pid, process_id ORDER BY place) AS step
     FROM runs
 ),
 steps AS (
     SELECT
-        card_id, pid, process_id, step, any_value(name) AS name,
-        arg_max(load_id, at_us) FILTER (WHERE load_id IS NOT NULL) AS load_id,
-        arg_min(from_us, at_us) AS from_us, max(at_us) AS at_us, arg_min(before_bytes, at_us) AS before_bytes,
-        arg_max(after_bytes, at_us) AS after_bytes, arg_max(line_id, at_us) AS line_id
+        card_id, pid, process_id, step, arg_min(name, place) AS name,
+        arg_max(load_id, place) FILTER (WHERE load_id IS NOT NULL) AS load_id,
+        arg_min(from_us, place) AS from_us, max(at_us) AS at_us, arg_min(before_bytes, place) AS before_bytes,
+        arg_max(after_bytes, place) AS after_bytes, arg_max(line_id, place) AS line_id
     FROM numbered
     GROUP BY card_id, pid, process_id, step
 ),
@@ -110,7 +110,9 @@ derived AS (
     GROUP BY ALL
 ),
 items AS (
-    SELECT *, at_us - 500000 AS early_us, row_number() OVER (ORDER BY at_us, line_id, card_id, kind) AS item
+    SELECT
+        *, at_us - 500000 AS early_us,
+        row_number() OVER (ORDER BY at_us, line_id, card_id, kind, part, size_bytes, load_id, process_id) AS item
     FROM (SELECT * FROM logged UNION ALL SELECT * FROM derived WHERE at_us IS NOT NULL)
 ),
 rising AS (
@@ -123,11 +125,16 @@ next_step AS (
         items.item, rising.pid, rising.step,
         items.at_us >= rising.from_us - 500000 AND rising.change_bytes >= items.size_bytes - 96 * 1048576 AS inside
     FROM items
-    ASOF JOIN rising
+    ASOF JOIN (
+        -- of what rises at one moment the first
+        FROM rising QUALIFY row_number() OVER (PARTITION BY card_id, process_id, at_us ORDER BY pid, step) = 1
+    ) AS rising
         ON rising.card_id = items.card_id AND rising.process_id = items.process_id AND rising.at_us >= items.early_us
 ),
 told_after AS (
-    SELECT items.item, arg_max(rising.pid, rising.at_us) AS pid, arg_max(rising.step, rising.at_us) AS step
+    SELECT
+        items.item, arg_max(rising.pid, (rising.at_us, -rising.pid, -rising.step)) AS pid,
+        arg_max(rising.step, (rising.at_us, -rising.pid, -rising.step)) AS step
     FROM items
     JOIN rising
         ON rising.card_id = items.card_id AND rising.process_id = items.process_id
@@ -153,17 +160,19 @@ named AS (
     GROUP BY items.card_id, placed.pid, items.process_id, placed.step
 ),
 ends AS (
-    SELECT process_id, end_reason, coalesce(closing_us, ended_us) AS at_us
+    SELECT process_id, number, end_reason, coalesce(closing_us, ended_us) AS at_us
     FROM load
     WHERE coalesce(closing_us, ended_us) IS NOT NULL
     UNION ALL
-    SELECT load.process_id, 'asleep', phase.at_us
+    SELECT load.process_id, load.number, 'asleep', phase.at_us
     FROM phase
     JOIN load USING (load_id)
     WHERE phase.phase = 'asleep' AND phase.at_us IS NOT NULL AND load.end_reason <> 'sleep'
 ),
 released AS (
-    SELECT steps.card_id, steps.pid, steps.process_id, steps.step, arg_max(ends.end_reason, ends.at_us) AS why
+    SELECT
+        steps.card_id, steps.pid, steps.process_id, steps.step,
+        arg_max(ends.end_reason, (ends.at_us, ends.number, ends.end_reason)) AS why
     FROM steps
     JOIN ends
         ON ends.process_id = steps.process_id
@@ -174,7 +183,7 @@ released AS (
 ),
 wakes AS (
     SELECT load.process_id, turns.at_us
-    FROM (SELECT *, lag(phase) OVER (PARTITION BY load_id ORDER BY at_us) AS before FROM phase) AS turns
+    FROM (SELECT *, lag(phase) OVER (PARTITION BY load_id ORDER BY at_us, number) AS before FROM phase) AS turns
     JOIN load USING (load_id)
     WHERE turns.phase = 'serve' AND turns.before = 'asleep'
 ),
@@ -245,4 +254,5 @@ FROM measured
 LEFT JOIN passing
     ON passing.card_id = measured.card_id AND passing.pid = measured.pid AND passing.process_id = measured.process_id
     AND measured.step IN (passing.up_step, passing.down_step)
-ORDER BY measured.at_us, measured.card_id, measured.pid
+ORDER BY
+    measured.at_us, measured.card_id, measured.pid, measured.process_id, measured.from_us NULLS FIRST, measured.line_id

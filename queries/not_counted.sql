@@ -18,4 +18,4 @@ SELECT
 FROM item
 JOIN line ON line.line_id = item.line_id AND line.load_id = item.load_id
 WHERE item.mark != 'counted'
-ORDER BY item.load_id, line.ordinal, item.logged
+ORDER BY item.load_id, line.ordinal, item.logged, item.part, item.kind, item.size_bytes

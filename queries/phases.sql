@@ -11,12 +11,14 @@
 -- line_id   VARCHAR  Line that began it.
 WITH spans AS (
     SELECT
-        phase.load_id, load.number, phase.phase, phase.at_us, phase.line_id, line.ordinal,
-        coalesce(lead(phase.at_us) OVER (PARTITION BY phase.load_id ORDER BY line.ordinal), load.ended_us) AS until_us
+        phase.load_id, load.number, phase.phase, phase.at_us, phase.line_id, line.ordinal, phase.number AS place,
+        coalesce(
+            lead(phase.at_us) OVER (PARTITION BY phase.load_id ORDER BY line.ordinal, phase.number), load.ended_us
+        ) AS until_us
     FROM phase
     JOIN load USING (load_id)
     JOIN line ON line.line_id = phase.line_id AND line.load_id = phase.load_id
 )
 SELECT load_id, number, phase, at_us, until_us, (until_us - at_us) / 1e6 AS lasted_s, line_id
 FROM spans
-ORDER BY number, ordinal
+ORDER BY number, ordinal, place

@@ -32,13 +32,17 @@ WITH printed AS (
     WHERE believed AND load_id IS NOT NULL AND kv_bytes IS NOT NULL
 ),
 own AS (
-    SELECT load_id, logged, arg_min(kv_bytes, ordinal) AS kv_bytes, arg_min(line_id, ordinal) AS line_id
+    SELECT
+        load_id, logged, arg_min(kv_bytes, ordinal) AS kv_bytes, arg_min(line_id, ordinal) AS line_id,
+        min(ordinal) AS ordinal
     FROM printed
     WHERE kv_bytes > 0
     GROUP BY load_id, logged
 ),
 smallest AS (
-    SELECT load_id, min(kv_bytes) AS kv_bytes, arg_min(line_id, kv_bytes) AS line_id FROM own GROUP BY load_id
+    SELECT load_id, min(kv_bytes) AS kv_bytes, arg_min(line_id, (kv_bytes, ordinal)) AS line_id
+    FROM own
+    GROUP BY load_id
 ),
 workers AS (
     SELECT DISTINCT load.load_id, load.process_id, device.logged, device.device, device.card_id
@@ -148,4 +152,4 @@ SELECT
         THEN greatest(ceil(total_bytes * utilization)::BIGINT - weights_bytes - kv_bytes - estimate_bytes, 0)
     END AS headroom_bytes
 FROM joined
-ORDER BY load_id, device
+ORDER BY load_id, device, kv_lines, kv_note, profile_lines

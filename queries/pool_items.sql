@@ -38,7 +38,9 @@ others AS (
     -- What the card holds beside the process: a sleep line counts everybody's memory.
     SELECT
         measure.load_id, measure.device, measure.moment,
-        greatest(arg_min(sample.used_bytes, abs(sample.at_us - measure.at_us)) - measure.measured_bytes, 0) AS other_bytes
+        greatest(arg_min(
+            sample.used_bytes, (abs(sample.at_us - measure.at_us), sample.at_us, sample.source_id, sample."offset")
+        ) - measure.measured_bytes, 0) AS other_bytes
     FROM measure
     JOIN card_sample AS sample USING (card_id)
     WHERE measure.measured_by = 'process'
@@ -136,4 +138,4 @@ SELECT
     slept_lines AS lines, 'what the sleep line says is still in use, less the runtime and other processes' AS note
 FROM known
 WHERE phase = 'asleep' AND remaining_bytes IS NOT NULL
-ORDER BY load_id, moment, device, kind
+ORDER BY load_id, moment, device, kind, size_bytes DESC, note

@@ -9,4 +9,4 @@
 -- remedy     VARCHAR  What to do, if anything helps.
 SELECT severity, source_id, what, count, nullif(remedy, '') AS remedy
 FROM problem
-ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'loss' THEN 1 ELSE 2 END, source_id, what
+ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'loss' THEN 1 ELSE 2 END, source_id, what, remedy, count

@@ -20,7 +20,7 @@ WITH contexts AS (
 dtypes AS (
     SELECT load_id, max(kv_dtype) AS kv_dtype FROM kv_pools GROUP BY load_id
     UNION ALL
-    SELECT load_id, string_agg(DISTINCT k_type || '/' || v_type, ', ') AS kv_dtype
+    SELECT load_id, string_agg(DISTINCT k_type || '/' || v_type, ', ' ORDER BY k_type || '/' || v_type) AS kv_dtype
     FROM kv_caches
     WHERE part = 'target' AND phase <> 'fit'
     GROUP BY load_id

@@ -32,14 +32,14 @@ WITH timed AS (
 ),
 grouped AS (
     SELECT
-        load_id, coalesce(slot, -1) AS slot_key, run, any_value(slot) AS slot, any_value(task) AS task,
+        load_id, coalesce(slot, -1) AS slot_key, run, min(slot) AS slot, min(task) AS task,
         min(ordinal) AS request, max(ordinal) AS timed_last, arg_max(time_us, ordinal) AS ended_us,
-        any_value(tokens) FILTER (what = 'prompt') AS prompt_tokens,
-        any_value(elapsed_s) FILTER (what = 'prompt') AS prompt_s,
-        any_value(per_s) FILTER (what = 'prompt') AS prompt_printed,
-        any_value(tokens) FILTER (what = 'decode') AS decode_tokens,
-        any_value(elapsed_s) FILTER (what = 'decode') AS decode_s,
-        any_value(per_s) FILTER (what = 'decode') AS decode_printed,
+        arg_min(tokens, ordinal) FILTER (what = 'prompt') AS prompt_tokens,
+        arg_min(elapsed_s, ordinal) FILTER (what = 'prompt') AS prompt_s,
+        arg_min(per_s, ordinal) FILTER (what = 'prompt') AS prompt_printed,
+        arg_min(tokens, ordinal) FILTER (what = 'decode') AS decode_tokens,
+        arg_min(elapsed_s, ordinal) FILTER (what = 'decode') AS decode_s,
+        arg_min(per_s, ordinal) FILTER (what = 'decode') AS decode_printed,
         string_agg(line_id, ' ' ORDER BY ordinal) AS lines
     FROM timed
     GROUP BY load_id, slot_key, run
@@ -58,7 +58,7 @@ moved AS (
 stops AS (
     SELECT
         marker_seen.load_id, TRY_CAST(regexp_extract(line.text, 'task +(\d+)', 1) AS BIGINT) AS task,
-        any_value(marker_seen.detail) AS stop
+        arg_min(marker_seen.detail, marker_seen.ordinal) AS stop
     FROM marker_seen
     JOIN line USING (line_id)
     WHERE marker_seen.believed AND marker_seen.load_id IS NOT NULL AND marker_seen.what = 'stopped'

@@ -20,7 +20,9 @@
 WITH held AS (
     SELECT
         item.load_id, item.line_id, device.device, item.part, item.kind, item.size_bytes, item.bound_bytes, device.spread,
-        row_number() OVER (PARTITION BY item.line_id ORDER BY device.device) AS nth
+        row_number() OVER (
+            PARTITION BY item.line_id ORDER BY device.device, item.part, item.kind, item.size_bytes
+        ) AS nth
     FROM item
     JOIN device USING (process_id, logged)
     JOIN line USING (line_id)
@@ -76,7 +78,7 @@ SELECT
     sum(bound_bytes)::BIGINT AS bound_bytes,
     basis,
     string_agg(line_id, ' ' ORDER BY ordinal) AS lines,
-    string_agg(DISTINCT replaced_by, ' ') AS replaced_by
+    string_agg(DISTINCT replaced_by, ' ' ORDER BY replaced_by) AS replaced_by
 FROM differences
 GROUP BY load_id, algorithm, device, part, kind, why, basis
-ORDER BY load_id, algorithm, device NULLS LAST, min(ordinal)
+ORDER BY load_id, algorithm, device NULLS LAST, min(ordinal), part, kind, why, basis

@@ -29,7 +29,7 @@ forecasts AS (
         AND (load_id, part) NOT IN (SELECT (load_id, part) FROM item WHERE mark = 'counted')
 ),
 last_card AS (
-    SELECT ledger.load_id, arg_max(ledger.device, (ledger.kind = 'weights', line.ordinal)) AS device
+    SELECT ledger.load_id, arg_max(ledger.device, (ledger.kind = 'weights', line.ordinal, ledger.device)) AS device
     FROM vram_ledger AS ledger
     JOIN line ON line.line_id = split_part(ledger.lines, ' ', 1)
     WHERE ledger.part = 'target' AND ledger.kind IN ('weights', 'compute') AND ledger.place = 'card'
@@ -56,4 +56,4 @@ UNION ALL BY NAME
 SELECT * FROM assumed
 UNION ALL BY NAME
 SELECT * FROM vision
-ORDER BY load_id, device NULLS LAST, part, kind
+ORDER BY load_id, device NULLS LAST, part, kind, why, lines

@@ -105,7 +105,7 @@ forecast AS (
     FROM memory_estimated AS estimate
     LEFT JOIN item USING (line_id)
     WHERE estimate.believed AND estimate.load_id IS NOT NULL AND estimate.what = 'required in full'
-    QUALIFY row_number() OVER (PARTITION BY estimate.load_id ORDER BY estimate.ordinal DESC) = 1
+    QUALIFY row_number() OVER (PARTITION BY estimate.load_id ORDER BY estimate.ordinal DESC, item.part) = 1
 ),
 sizes AS (
     SELECT
@@ -134,4 +134,4 @@ UNION ALL BY NAME
 SELECT * FROM forecast
 UNION ALL BY NAME
 SELECT * FROM file_size
-ORDER BY load_id, algorithm, ordinal
+ORDER BY load_id, algorithm, ordinal, part, kind, size_bytes, tolerance_bytes, status

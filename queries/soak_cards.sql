@@ -16,7 +16,7 @@
 WITH cards AS (
     SELECT
         regexp_replace(line.source_id, '[^/]*$', '') AS folder, card_at_turn.session, card_at_turn.turn,
-        card_at_turn.gpu_index, card_at_turn.used_bytes, card_at_turn.line_id
+        card_at_turn.gpu_index, card_at_turn.used_bytes, card_at_turn.ordinal, card_at_turn.line_id
     FROM card_at_turn
     JOIN line USING (line_id)
     WHERE card_at_turn.believed
@@ -39,7 +39,7 @@ bases AS (
 joined AS (
     SELECT
         turns.run, turns.place, turns.used_bytes AS told_bytes, bases.base_place, bases.broken_place, cards.gpu_index,
-        cards.used_bytes, cards.line_id,
+        cards.used_bytes, cards.ordinal, cards.line_id,
         sum(cards.used_bytes) OVER (PARTITION BY turns.run, turns.place) AS sum_bytes
     FROM turns
     JOIN bases USING (run)
@@ -47,15 +47,15 @@ joined AS (
 )
 SELECT
     run, gpu_index,
-    any_value(used_bytes) FILTER (place = base_place) AS baseline_bytes,
+    arg_min(used_bytes, ordinal) FILTER (place = base_place) AS baseline_bytes,
     max(used_bytes) FILTER (place > base_place AND place < coalesce(broken_place, 9e18)) AS highest_bytes,
     max(used_bytes) FILTER (place > base_place AND place < coalesce(broken_place, 9e18))
-        - any_value(used_bytes) FILTER (place = base_place) AS growth_bytes,
+        - arg_min(used_bytes, ordinal) FILTER (place = base_place) AS growth_bytes,
     count(*) FILTER (place > base_place AND place < coalesce(broken_place, 9e18)) AS turns,
     max(abs(sum_bytes - told_bytes))::BIGINT AS differs_bytes,
     concat_ws(
-        ' ', any_value(line_id) FILTER (place = base_place),
-        arg_max(line_id, used_bytes) FILTER (place > base_place AND place < coalesce(broken_place, 9e18))
+        ' ', arg_min(line_id, ordinal) FILTER (place = base_place),
+        arg_max(line_id, (used_bytes, -ordinal)) FILTER (place > base_place AND place < coalesce(broken_place, 9e18))
     ) AS lines
 FROM joined
 GROUP BY run, gpu_index

@@ -58,7 +58,8 @@ broken AS (
 watched AS (
     SELECT
         all_turns.run, max(all_turns.used_bytes) AS highest_bytes, count(all_turns.used_bytes) AS turns,
-        arg_max(all_turns.line_id, all_turns.used_bytes) AS line_id
+        arg_max(all_turns.line_id, (all_turns.used_bytes, -all_turns.place))
+            FILTER (all_turns.used_bytes IS NOT NULL) AS line_id
     FROM all_turns
     JOIN baselines USING (run)
     LEFT JOIN broken USING (run)

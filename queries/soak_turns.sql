@@ -86,6 +86,13 @@ numbered AS (
 cards AS (
     SELECT DISTINCT load_id, card_id FROM holder_levels WHERE load_id IS NOT NULL
 ),
+levels AS (
+    -- of those that begin at one moment the one that lasts
+    SELECT load_id, card_id, from_us, arg_max(used_bytes, (to_us, line_id)) AS used_bytes
+    FROM holder_levels
+    WHERE load_id IS NOT NULL
+    GROUP BY load_id, card_id, from_us
+),
 asked AS (
     SELECT numbered.load_id, numbered.place, numbered.time_us, cards.card_id
     FROM numbered
@@ -95,7 +102,7 @@ asked AS (
 held AS (
     SELECT asked.load_id, asked.place, sum(levels.used_bytes)::BIGINT AS used_bytes
     FROM asked
-    ASOF JOIN (SELECT load_id, card_id, from_us, used_bytes FROM holder_levels WHERE load_id IS NOT NULL) AS levels
+    ASOF JOIN levels
         ON levels.load_id = asked.load_id AND levels.card_id = asked.card_id AND levels.from_us <= asked.time_us
     GROUP BY asked.load_id, asked.place
 ),

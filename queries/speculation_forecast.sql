@@ -40,7 +40,7 @@ forecasts AS (
     FROM item
     WHERE item.mark = 'estimated' AND item.part = 'mtp'
         AND item.load_id NOT IN (SELECT load_id FROM item WHERE part IN ('draft', 'mtp') AND mark = 'counted')
-    QUALIFY row_number() OVER (PARTITION BY item.load_id ORDER BY item.size_bytes DESC) = 1
+    QUALIFY row_number() OVER (PARTITION BY item.load_id ORDER BY item.size_bytes DESC, item.line_id) = 1
 ),
 caches AS (
     SELECT

@@ -22,7 +22,9 @@ WITH samples AS (
         ON sample.at_us <= least(load.begun_us, coalesce(process.begun_us, load.begun_us))
         AND sample.at_us > load.begun_us - 120000000
     JOIN card USING (card_id)
-    QUALIFY row_number() OVER (PARTITION BY load.load_id, card.card_id ORDER BY sample.at_us DESC) = 1
+    QUALIFY row_number() OVER (
+        PARTITION BY load.load_id, card.card_id ORDER BY sample.at_us DESC, sample.source_id DESC, sample."offset" DESC
+    ) = 1
 ),
 profiled AS (
     SELECT
@@ -44,4 +46,4 @@ UNION ALL BY NAME
 SELECT * FROM profiled
 UNION ALL BY NAME
 SELECT * FROM seen WHERE load_id NOT IN (SELECT load_id FROM profiled)
-ORDER BY load_id, origin, card
+ORDER BY load_id, origin, card, line_id

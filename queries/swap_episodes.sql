@@ -52,7 +52,7 @@ members AS (
 -- Where models take turns, a load again of the one that is there is no tick.
 ticks AS (
     SELECT
-        episode,
+        episode, place,
         begun_us - lag(begun_us) OVER (PARTITION BY episode ORDER BY place) AS interval_us,
         begun_us - lag(begun_us) OVER (
             PARTITION BY episode, model, CASE WHEN kind = 'reload' THEN options END ORDER BY place
@@ -64,17 +64,17 @@ paces AS (
     SELECT
         episode, avg(interval_us) / 1e6 AS mean_s, median(interval_us) / 1e6 AS median_s,
         min(interval_us) / 1e6 AS min_s, max(interval_us) / 1e6 AS max_s,
-        stddev_samp(interval_us) / 1e6 AS deviation_s,
+        stddev_samp(interval_us ORDER BY place) / 1e6 AS deviation_s,
         avg(cycle_us) / 1e6 AS cycle_mean_s, median(cycle_us) / 1e6 AS cycle_median_s,
         min(cycle_us) / 1e6 AS cycle_min_s, max(cycle_us) / 1e6 AS cycle_max_s,
-        stddev_samp(cycle_us) / nullif(avg(cycle_us), 0) AS cycle_cv, count(cycle_us) AS cycles
+        stddev_samp(cycle_us ORDER BY place) / nullif(avg(cycle_us), 0) AS cycle_cv, count(cycle_us) AS cycles
     FROM ticks
     GROUP BY episode
 ),
 named AS (
     SELECT episode, list(identity ORDER BY place) AS identities, count(DISTINCT model) AS models
     FROM (
-        SELECT episode, model, any_value(identity) AS identity, min(place) AS place
+        SELECT episode, model, arg_min(identity, place) AS identity, min(place) AS place
         FROM members
         GROUP BY episode, model
     )
@@ -88,7 +88,7 @@ sums AS (
         episode, any_value(kind) AS kind, any_value(domain) AS domain, count(*) AS loads,
         count(*) FILTER (WHERE swaps) AS swaps, min(begun_us) AS begun_us,
         max(coalesce(ready_us, begun_us + (loading_s * 1e6)::BIGINT, begun_us)) AS until_us,
-        sum(loading_s) AS loading_s, count(loading_s) AS loads_timed,
+        sum(loading_s ORDER BY place) AS loading_s, count(loading_s) AS loads_timed,
         sum(weights_bytes)::BIGINT AS loaded_bytes, count(weights_bytes) AS loads_weighed
     FROM members
     GROUP BY episode

@@ -111,4 +111,4 @@ SELECT
     greatest(0, (threshold_bytes - coalesce(surcharge_bytes, 0) - file_bytes) // (token_bytes * parallel))::BIGINT AS fitting_ctx,
     evidence AS lines
 FROM terms
-ORDER BY episode, line_id
+ORDER BY episode, line_id, load_id

@@ -80,4 +80,4 @@ SELECT
     text
 FROM caused
 LEFT JOIN viewed USING (line_id)
-ORDER BY episode, ordinal
+ORDER BY episode, ordinal, load_id

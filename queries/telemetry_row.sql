@@ -19,8 +19,7 @@ SELECT
 FROM card_sample
 UNION ALL
 SELECT
-    line_id, any_value(source_id) AS source_id, any_value("offset") AS "offset", any_value(length) AS length,
-    any_value(at_us) AS at_us,
-    'counters: ' || string_agg(name || ' ' || printf('%.10g', value), ', ' ORDER BY name) AS text
+    line_id, min(source_id) AS source_id, min("offset") AS "offset", min(length) AS length, min(at_us) AS at_us,
+    'counters: ' || string_agg(name || ' ' || printf('%.10g', value), ', ' ORDER BY name, value) AS text
 FROM request_counter
 GROUP BY line_id

@@ -18,9 +18,9 @@ WITH sums AS (
         load_id,
         count(*) FILTER (what = 'decode') AS requests,
         sum(tokens) FILTER (what = 'prompt')::BIGINT AS prompt_tokens,
-        sum(elapsed_s) FILTER (what = 'prompt') AS prompt_s,
+        sum(elapsed_s ORDER BY ordinal) FILTER (what = 'prompt') AS prompt_s,
         sum(tokens) FILTER (what = 'decode')::BIGINT AS decode_tokens,
-        sum(elapsed_s) FILTER (what = 'decode') AS decode_s
+        sum(elapsed_s ORDER BY ordinal) FILTER (what = 'decode') AS decode_s
     FROM request_timed
     WHERE believed AND load_id IS NOT NULL
     GROUP BY load_id

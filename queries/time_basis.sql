@@ -50,4 +50,4 @@ SELECT
     END AS assumed
 FROM (SELECT * FROM written UNION ALL SELECT * FROM sampled) AS found
 LEFT JOIN assumptions USING (source_id)
-ORDER BY found.source_id, found.process_id NULLS FIRST
+ORDER BY found.source_id, found.process_id NULLS FIRST, found.basis

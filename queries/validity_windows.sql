@@ -23,10 +23,12 @@ WITH windows AS (
 SELECT
     load_id,
     count(*) AS windows,
-    avg(prompt) AS prompt_mean,
-    CASE WHEN count(prompt) >= 3 THEN stddev_samp(prompt) / avg(prompt) END AS prompt_cv,
-    avg(generated) AS generated_mean,
-    CASE WHEN count(generated) >= 3 THEN stddev_samp(generated) / avg(generated) END AS generated_cv,
+    avg(prompt ORDER BY ordinal) AS prompt_mean,
+    CASE WHEN count(prompt) >= 3 THEN stddev_samp(prompt ORDER BY ordinal) / avg(prompt ORDER BY ordinal) END
+        AS prompt_cv,
+    avg(generated ORDER BY ordinal) AS generated_mean,
+    CASE WHEN count(generated) >= 3 THEN stddev_samp(generated ORDER BY ordinal) / avg(generated ORDER BY ordinal) END
+        AS generated_cv,
     max(running) AS running_most,
     max(prefix_hit_ratio) AS prefix_hits,
     array_to_string(list_slice(list(line_id ORDER BY ordinal), 1, 4), ' ') AS lines

@@ -19,4 +19,4 @@ SELECT
 FROM process
 LEFT JOIN load USING (process_id)
 GROUP BY process.program, process.host, process.unit, process.version
-ORDER BY first_us NULLS LAST, process.program, process.unit, process.version
+ORDER BY first_us NULLS LAST, process.program, process.unit, process.version, process.host

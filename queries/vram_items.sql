@@ -17,12 +17,16 @@
 -- lines       VARCHAR  Evidence: line ids, separated by blanks.
 -- note        VARCHAR  What to know about it.
 WITH shapes AS (
-    SELECT
-        load_id, part,
-        string_agg(DISTINCT cells || ' cells, ' || k_type || CASE WHEN v_type != k_type THEN '/' || v_type ELSE '' END, '; ')
-            AS note
-    FROM cache_described
-    WHERE believed AND phase = 'allocate' AND load_id IS NOT NULL AND cells IS NOT NULL AND k_type IS NOT NULL
+    SELECT load_id, part, string_agg(shape, '; ' ORDER BY first) AS note
+    FROM (
+        SELECT
+            load_id, part,
+            cells || ' cells, ' || k_type || CASE WHEN v_type != k_type THEN '/' || v_type ELSE '' END AS shape,
+            min(ordinal) AS first
+        FROM cache_described
+        WHERE believed AND phase = 'allocate' AND load_id IS NOT NULL AND cells IS NOT NULL AND k_type IS NOT NULL
+        GROUP BY ALL
+    )
     GROUP BY load_id, part
 ),
 -- At `at` the ledger is as it stood then; at the other moments a load is complete.
@@ -76,4 +80,4 @@ UNION ALL BY NAME
 SELECT * FROM pool_items
 UNION ALL BY NAME
 SELECT * FROM runtimes
-ORDER BY load_id, moment, device, part, kind
+ORDER BY load_id, moment, device, part, kind, size_bytes DESC, note, lines

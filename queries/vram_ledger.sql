@@ -29,4 +29,4 @@ SELECT
 FROM ledger_lines
 WHERE mark = 'counted'
 GROUP BY load_id, device, place, card_id, part, kind
-ORDER BY load_id, device, min(ordinal), part, kind, size_bytes
+ORDER BY load_id, device, min(ordinal), part, kind, size_bytes, place, card_id

@@ -24,11 +24,11 @@ SELECT
     places.place,
     coalesce(measure.moment, 'log') AS moment,
     (
-        SELECT arg_max(phase.phase, phase.at_us) FROM phase
+        SELECT arg_max(phase.phase, (phase.at_us, phase.number)) FROM phase
         WHERE phase.load_id = places.load_id AND phase.at_us <= measure.at_us
     ) AS phase,
     measure.at_us,
     measure.measured_bytes
 FROM places
 LEFT JOIN measure USING (load_id, device)
-ORDER BY places.load_id, places.device, moment
+ORDER BY places.load_id, places.device, moment, places.place

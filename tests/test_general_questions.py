@@ -379,6 +379,36 @@ def test_settings_of_a_load_are_those_in_effect(tmp_path: Path) -> None:
     assert ("gpu_memory_utilization", "0.5") in found
 
 
+@pytest.mark.parametrize(
+    ("log", "name", "value"),
+    [
+        (
+            (
+                'time=2026-08-01T07:02:26.918Z level=INFO source=llama_server.go:611 msg="starting llama-server" '
+                'cmd="/usr/lib/ollama/llama-server --model /m/blobs/sha256-a1a1 --port 42787 -c 4096 -np 1 -c 8192"\n'
+            ),
+            "-c",
+            "8192",
+        ),
+        (
+            (
+                "INFO 12-06 14:55:15 [arg_utils.py:1]\n"
+                "(APIServer pid=1) INFO 12-06 14:55:15 [utils.py:233] non-default args: "
+                "{'model': 'm', 'speculative_config': {'draft': {'depth': 3}, 'model': 'small'}, 'seed': 7}\n"
+                "(EngineCore_DP0 pid=5) INFO 12-06 14:55:16 [gpu_model_runner.py:1] Starting to load model m...\n"
+            ),
+            "model",
+            "m",
+        ),
+    ],
+    ids=["a flag that is given twice: its last value", "a name inside another's value: its own"],
+)
+def test_one_value_of_a_setting_is_in_effect(tmp_path: Path, log: str, name: str, value: str) -> None:
+    case = opened(tmp_path, server_log=log)
+    found = case.execute("SELECT value FROM configuration WHERE name = ?", [name]).fetchall()
+    assert found == [(value,)]
+
+
 def test_what_the_service_manager_says_is_a_history(tmp_path: Path) -> None:
     manager = {"_PID": "1", "_COMM": "systemd", "_TRANSPORT": "journal", "SYSLOG_IDENTIFIER": "systemd"}
     case = opened(

@@ -101,6 +101,14 @@ def test_a_change_of_tokens_is_told_in_bytes_on_each_card(tmp_path: Path) -> Non
     assert "240,420 tokens fewer than load 1, 3.67 GiB on each card" in claims(answer)
 
 
+def test_a_pool_of_no_tokens_has_no_bytes_a_token_and_nothing_is_compared_with_it(tmp_path: Path) -> None:
+    log = boot(100, 0, 0, "0.00", budget="0.50") + boot(200, 1000, 4096, "0.02", budget="8.00")
+    connection = opened(tmp_path, vllm_log=log)
+    assert rows(connection, "SELECT tokens, bytes_per_token FROM kv_pools") == [(0, None), (4096, 2097152.0)]
+    assert rows(connection, "SELECT tokens, ratio, delta_bytes FROM kv_history") == [(4096, None, None)]
+    assert ask(connection).verdict == "The pool holds 4,096 tokens ÷ 262,144 = 0.02 requests at once."
+
+
 def test_a_pool_over_two_cards_is_bound_by_the_tightest_as_telemetry_shows(tmp_path: Path) -> None:
     # another engine holds 3758 MiB, 3.67 GiB, of one card: the other card's as many stay unused
     used = cards_csv((-5, 0, 300), (-5, 1, 4058), (60, 0, 20300), (60, 1, 24058))

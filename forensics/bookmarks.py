@@ -35,11 +35,14 @@ __all__ = ["Bookmark", "Bookmarks", "Kept", "OtherBytesError", "bookmarks_in", "
 SAMPLES = 16
 """So many chunks before a bookmark, the first and the last among them, are held against their digests."""
 
-MEMORY = "128MB"
+MEMORY = "64MB"
 """What DuckDB may hold of the case meanwhile."""
 
 BATCH = 60_000
-"""Places of lines that are handled at once."""
+"""Places of lines that are handled at once, about."""
+
+SPAN = 500_000
+"""Records among which these are, at most."""
 
 
 class OtherBytesError(Exception):
@@ -216,14 +219,20 @@ class Kept(NamedTuple):
             OtherBytesError: A line of it is not at its place any more.
         """
         last = -1
-        wanted = self.connection.execute(
-            f'SELECT record, "offset", length, coalesce(carrier, -1) FROM {CASE}.wanted '
-            "WHERE source_id = ? ORDER BY record",
-            [str(self.path)],
-        )
-        while rows := wanted.fetchmany(BATCH):
-            *columns, carried = np.array(rows, np.int64).T
-            places = Places(*columns)
+        name, until = str(self.path), self.bookmark.until
+        (many,) = self.connection.execute(
+            f"SELECT count(*) FROM {CASE}.wanted WHERE source_id = ?", [name]
+        ).fetchone() or (0,)
+        # By spans of records: a result is in memory whole, however it is fetched (DuckDB 2.0).
+        step = min(until * BATCH // max(many, 1) + 1, SPAN)
+        for begin in range(0, until, step):
+            columns = self.connection.execute(
+                f'SELECT record, "offset", length, coalesce(carrier, -1) AS carrier FROM {CASE}.wanted '
+                "WHERE source_id = ? AND record >= ? AND record < ? ORDER BY record",
+                [name, begin, begin + step],
+            ).fetchnumpy()
+            places = Places(*(np.asarray(columns[one]) for one in ("record", "offset", "length")))
+            carried = np.asarray(columns["carrier"])
             at = np.flatnonzero(carried >= 0)
             carriers = dict(zip(places.records[at].tolist(), carried[at].tolist(), strict=True))
             read = 0
@@ -236,8 +245,9 @@ class Kept(NamedTuple):
                 found = scanner.read_again(block, numbers, carriers)
                 read += len(_places(found)[0])
                 yield found
-            if read != len(rows):
-                raise OtherBytesError(f"{self.path}: {len(rows) - read} lines that were read are not there any more")
+            if read != len(carried):
+                gone = len(carried) - read
+                raise OtherBytesError(f"{self.path}: {gone} lines that were read are not there any more")
 
 
 @contextmanager

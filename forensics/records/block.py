@@ -41,6 +41,9 @@ CHUNK = 1024 * 1024
 NO_TIME = np.iinfo(np.int64).min
 """The time of a record that has none."""
 
+MOST = np.iinfo(np.int64).max
+"""What a count can be, in a column of a table."""
+
 Integers = npt.NDArray[np.int64]
 
 
@@ -200,7 +203,8 @@ class Source:
     def tell(self, severity: str, what: str, remedy: str = "", offset: int | None = None, count: int = 1) -> None:
         """Keep something that was met `count` times, unless that is never."""
         if count:
-            self.problems.append(Problem(self.name, severity, what, remedy, offset, int(count)))  # True is stored as 1
+            times = min(int(count), MOST)  # True is stored as 1, and a damaged header may tell of any number
+            self.problems.append(Problem(self.name, severity, what, remedy, offset, times))
 
     def is_filed(self, wall_us: int | None) -> bool:
         """Whether the time of a row is only that of its file."""

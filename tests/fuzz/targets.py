@@ -176,6 +176,7 @@ def accounted(source: Source, pieces: Sequence[Any], content: bytes | None) -> N
     # What is found and not handed over is told of as lost.
     lost = sum(one.count for one in source.problems if one.severity == "loss")
     assert 0 <= source.records - sum(map(size, pieces)) <= lost
+    assert all(one.count < 1 << 63 for one in source.problems), "a count that no table can hold"
     records = 0
     covered: list[tuple[int, int]] = []
     for piece in pieces:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -54,30 +55,40 @@ def local_us(text: str) -> int | None:
     return (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) if moment.tzinfo is None else None
 
 
-def out_of_order(clocks: Sequence[int]) -> set[int]:
-    """Indices whose clock does not fit the others' order.
+def out_of_order(clocks: Integers) -> Integers:
+    """Places whose clock does not fit the others' order.
 
     A writer's clock only goes forward, so the longest non-decreasing run through all lines is taken as the writer's
-    own, and what falls outside it did not come from that clock.
+    own, and what falls outside it did not come from that clock. Where nothing before is later than anything behind, the
+    run goes through both sides: each stretch between such places has a run of its own, and most have one line.
     """
-    tails: list[int] = []
-    tail_index: list[int] = []
-    before: list[int] = [-1] * len(clocks)
-    for index, clock in enumerate(clocks):
+    behind = np.minimum.accumulate(clocks[::-1])[::-1][1:]
+    mixed = np.maximum.accumulate(clocks)[:-1] > behind
+    edges = np.flatnonzero(np.diff(mixed, prepend=False, append=False))
+    strange: list[int] = []
+    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        strange += (begin + place for place in _beside_the_run(clocks[begin : end + 1]))
+    return np.array(strange, np.int64)
+
+
+def _beside_the_run(clocks: Integers) -> Iterator[int]:
+    """Places that are not in the longest non-decreasing run, in order."""
+    tails, tail_index, before = array("q"), array("q"), array("q")
+    for index, clock in enumerate(map(int, clocks)):
         place = bisect_right(tails, clock)
-        before[index] = tail_index[place - 1] if place else -1
+        before.append(tail_index[place - 1] if place else -1)
         if place == len(tails):
             tails.append(clock)
             tail_index.append(index)
         else:
             tails[place] = clock
             tail_index[place] = index
-    kept: set[int] = set()
-    index = tail_index[-1] if tail_index else -1
+    beside = bytearray(b"\1") * len(clocks)
+    index = tail_index[-1]
     while index >= 0:
-        kept.add(index)
+        beside[index] = 0
         index = before[index]
-    return set(range(len(clocks))) - kept
+    return (place for place, one in enumerate(beside) if one)
 
 
 FEW = 3
@@ -150,13 +161,13 @@ def judge_columns(clocks: Integers, begins: Flags, ready: Flags, ends: Flags) ->
         own = clocks[life]
         if (own[1:] >= own[:-1]).all():
             continue
-        strange = out_of_order(own.tolist())
-        began = {place for place in strange if begins[life[place]]}
-        early = bool(began) and not ready[life[: min(began)]].any()
+        strange = out_of_order(own)
+        began = strange[begins[life[strange]]]
+        early = len(began) > 0 and not ready[life[: began[0]]].any()
         if early or len(strange) > max(FEW, len(life) // 50):
             shared = True
         else:
-            foreign.update(int(life[place]) for place in strange)
+            foreign.update(life[strange].tolist())
     shared = (
         shared or len(foreign) > max(FEW, len(clocks) // 50) or _of_one_server(sorted(foreign), clocks, begins, ready)
     )

@@ -66,8 +66,8 @@ MIXES = {"rare": 145_000, "serving": 8_200, "bulk": 170}
 
 
 def write(path: Path, lines: Iterator[bytes], size: int) -> None:
-    """Fill a file up to a size, in whole lines."""
-    with path.open("wb") as file:
+    """Fill a file up to a size, in whole lines, behind what is there."""
+    with path.open("ab") as file:
         while file.tell() < size:
             file.write(b"".join(next(lines) for _ in range(1000)))
 
@@ -185,7 +185,8 @@ def main() -> None:
         literals.write_bytes(b"\n".join(one for one in catalogue.literals() if b"\n" not in one) + b"\n")
         for name in chosen.mix or MIXES:
             path, case = Path(folder) / f"{name}.log", Path(folder) / f"{name}.case"
-            write(path, mixed(lines, MIXES[name]), chosen.mb * MB)
+            log = mixed(lines, MIXES[name])
+            write(path, log, chosen.mb * MB)
             size = path.stat().st_size / MB
             peer_name, search = peer(path, literals)
             taken = timed(search, chosen.times)
@@ -207,8 +208,7 @@ def main() -> None:
             (counts,) = read_only(path, catalogue).counts.values()
             print(f"         {counts.records} lines, {counts.hit} hit = {counts.read} read + {counts.missed} missed")
             questions(case)
-            with path.open("ab") as log:
-                log.write(path.read_bytes()[-MB:])
+            write(path, log, path.stat().st_size + MB)
             on = timed(whole)
             print(
                 f"         grown by a megabyte: {on[0]:.1f} s, {on[1]:.1f} of CPU, {on[1] / anew[1]:.2f} of the first"

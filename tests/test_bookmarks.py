@@ -103,7 +103,7 @@ def grown(folder: Path, content: bytes, *sizes: int) -> tuple[str, list[str]]:
     return words, [name for name in right if found[name] != right[name]]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [bare, split_json, compose, split_cri])
 def test_a_log_that_grew_is_read_on_and_its_case_is_that_of_the_whole_log(
     tmp_path: Path, form: Callable[[str], str]
 ) -> None:
@@ -131,7 +131,7 @@ def test_no_bookmark_stands_inside_a_text(tmp_path: Path, share: float) -> None:
     before = 2 * BLOCK - int(len(FORGED) * share)
     pad = chatter(before - len(LOG))
     content = f"{LOG}{pad}{'-' * (before - len(LOG) - len(pad) - 1)}\n{FORGED}{chatter(BLOCK)}{FORGED}{LOG}".encode()
-    words, wrong = grown(tmp_path, content, len(content) - len(LOG) - 5_000, len(content) - 3_000)
+    words, wrong = grown(tmp_path, content, len(content) - len(LOG) - 5_000)
     assert "read on from byte" in words
     assert not wrong
 
@@ -150,16 +150,38 @@ def test_what_lies_between_wanted_lines_is_not_read_again(tmp_path: Path, monkey
     assert change.words.startswith(f"grew by {len(LOG.encode())} bytes; read on from byte ")
 
 
-def test_a_wanted_line_that_is_not_there_any_more_makes_the_whole_log_be_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"model loaded", b"model loader"), (b"\n0.30.000.000 I srv  update", b" 0.30.000.000 I srv  update")],
+    ids=["known lines", "where lines end in the block before the bookmark"],
+)
+def test_a_log_that_is_another_where_it_is_known_is_read_whole_and_seen_to_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bytes, new: bytes
+) -> None:
+    monkeypatch.setattr("forensics.bookmarks.SAMPLES", 2)
     log, case = tmp_path / "server.log", tmp_path / "c.case"
     content = f"{chatter(2 * BLOCK - 3000)}{LOG}{chatter(5 * BLOCK)}".encode()
     log.write_bytes(content)
     ingest([str(log)], case)
+    begun = tables(case)["bookmark"][0][1]
     before = case.read_bytes()
-    log.write_bytes(content.replace(b"model loaded", b"model loader") + LOG.encode())
+    at = content.index(old, 0 if b"model" in old else begun)
+    log.write_bytes(content[:at] + new + content[at + len(old) :] + LOG.encode())
     with pytest.raises(CaseError, match="begins with other bytes than it did"):
         ingest([str(log)], case)
     assert case.read_bytes() == before
+
+
+def test_a_log_that_is_gone_or_shorter_is_not_read_on(tmp_path: Path) -> None:
+    log, case = tmp_path / "server.log", tmp_path / "c.case"
+    log.write_text(LOG + chatter(3 * BLOCK))
+    ingest([str(log)], case)
+    log.write_text(LOG + chatter(2 * BLOCK))
+    with pytest.raises(CaseError, match="was truncated"):
+        ingest([str(log)], case)
+    log.unlink()
+    with pytest.raises(CaseError, match="cannot be read: no such file"):
+        ingest([str(log)], case)
 
 
 def test_a_log_that_was_emptied_and_written_anew_is_not_read_on(tmp_path: Path) -> None:

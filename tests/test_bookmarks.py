@@ -34,6 +34,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("forensics.ingest.Options", partial(Options, block_bytes=BLOCK))
     for module in ("records.block", "bookmarks", "ingest"):
         monkeypatch.setattr(f"forensics.{module}.CHUNK", CHUNK)
+    monkeypatch.setattr("forensics.bookmarks.BATCH", 100)
+    monkeypatch.setattr("forensics.records.again.GAP", 1000)
 
 
 IDLE = "0.30.000.000 I srv  update_slots: all slots are idle"
@@ -136,6 +138,15 @@ def test_no_bookmark_stands_inside_a_text(tmp_path: Path, share: float) -> None:
     assert not wrong
 
 
+def test_lines_with_amounts_that_nothing_reads_are_counted_on(tmp_path: Path) -> None:
+    odd = "".join(f"0.30.000.000 I srv  odd: {number} MiB of kind {number % 7}\n" for number in range(5000))
+    content = f"{LOG}{odd}{chatter(BLOCK)}{odd}{LOG}".encode()
+    words, wrong = grown(tmp_path, content, len(content) - 30_000)
+    assert "read on from byte" in words
+    assert not wrong
+    assert len(tables(tmp_path / "grown.case")["unread"]) >= 2000
+
+
 def test_what_lies_between_wanted_lines_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, case = tmp_path / "server.log", tmp_path / "c.case"
     content = bytearray(f"{LOG}{chatter(5 * BLOCK)}".encode())
@@ -152,7 +163,7 @@ def test_what_lies_between_wanted_lines_is_not_read_again(tmp_path: Path, monkey
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(b"model loaded", b"model loader"), (b"\n0.30.000.000 I srv  update", b" 0.30.000.000 I srv  update")],
+    [(b"model loaded", b"model loader"), (b"\nchatter", b" chatter")],
     ids=["known lines", "where lines end in the block before the bookmark"],
 )
 def test_a_log_that_is_another_where_it_is_known_is_read_whole_and_seen_to_be_one(
@@ -228,7 +239,9 @@ def test_other_patterns_read_all_lines_again(tmp_path: Path) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(
-    text=st.lists(st.sampled_from(["alpha", "", "a\rb", "beta " * 30, "é", "\t"]), min_size=1, max_size=60),
+    text=st.lists(
+        st.sampled_from(["alpha", "", "a\rb", "beta " * 30, "é", "\t", "gamma " * 500]), min_size=1, max_size=60
+    ),
     form=st.sampled_from(FORMS),
     chosen=st.data(),
 )
@@ -266,7 +279,7 @@ def test_records_that_are_read_again_by_their_places_are_the_same(
                 int(block.times[number]),
                 block.stream_table[int(block.streams[number])],
             )
-            for block, records in read_again(Path(file.name), whole[0].source.format, places, Options())
+            for block, records in read_again(Path(file.name), whole[0].source.format, places, Options(block_bytes=64))
             for number, record in enumerate(records)
         }
     assert again == {number: every[number] for number in wanted}

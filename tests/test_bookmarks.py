@@ -174,7 +174,7 @@ def test_a_log_that_is_another_where_it_is_known_is_read_whole_and_seen_to_be_on
     content = f"{chatter(2 * BLOCK - 3000)}{LOG}{chatter(5 * BLOCK)}".encode()
     log.write_bytes(content)
     ingest([str(log)], case)
-    begun = tables(case)["bookmark"][0][1]
+    begun = int(str(tables(case)["bookmark"][0][1]))
     before = case.read_bytes()
     at = content.index(old, 0 if b"model" in old else begun)
     log.write_bytes(content[:at] + new + content[at + len(old) :] + LOG.encode())

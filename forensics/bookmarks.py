@@ -223,6 +223,10 @@ class Kept(NamedTuple):
         (many,) = self.connection.execute(
             f"SELECT count(*) FROM {CASE}.wanted WHERE source_id = ?", [name]
         ).fetchone() or (0,)
+        rows = self.connection.execute(
+            f"SELECT DISTINCT carrier FROM {CASE}.wanted WHERE source_id = ? AND carrier IS NOT NULL", [name]
+        ).fetchall()
+        carrying = {row[0] for row in rows}
         # By spans of records: a result is in memory whole, however it is fetched (DuckDB 2.0).
         step = min(until * BATCH // max(many, 1) + 1, SPAN)
         for begin in range(0, until, step):
@@ -242,7 +246,7 @@ class Kept(NamedTuple):
                 if numbers[0] <= last or (np.diff(numbers) <= 0).any():
                     raise OtherBytesError(f"{self.path}: its lines have another order than they had")
                 last = int(numbers[-1])
-                found = scanner.read_again(block, numbers, carriers)
+                found = scanner.read_again(block, numbers, carriers, carrying)
                 read += len(_places(found)[0])
                 yield found
             if read != len(carried):

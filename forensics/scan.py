@@ -403,19 +403,23 @@ class Scanner:
         self._look_for_tokens(block, read, carried, counts)
         return found
 
-    def read_again(self, block: Block, records: Integers, carriers: Mapping[int, int]) -> Found:
+    def read_again(
+        self, block: Block, records: Integers, carriers: Mapping[int, int], carrying: AbstractSet[int]
+    ) -> Found:
         """Read records that were read another time, and nothing of what stood between them: see `go_on`.
 
         Args:
             block: The records alone.
             records: Their numbers in the source.
             carriers: By those, the records that carry some of them.
+            carrying: All records of the source that carry one: those are lines, whatever reads them.
         """
         hits = self._hits(block, ScanCounts())
         if hits is None:
             return Found([], None)
         carried = {at: carriers[one] for at, one in enumerate(records.tolist()) if one in carriers}
-        lines, rows = self._found(block, hits, carried, (), ScanCounts())
+        openers = [at for at, one in enumerate(records.tolist()) if one in carrying]
+        lines, rows = self._found(block, hits, carried, openers, ScanCounts())
         for line in lines:
             line.record = int(records[line.record])
         return Found(lines, None if rows is None else replace(rows, record=records[rows.record]))

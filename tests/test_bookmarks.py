@@ -138,6 +138,18 @@ def test_no_bookmark_stands_inside_a_text(tmp_path: Path, share: float) -> None:
     assert not wrong
 
 
+def test_a_line_that_only_reports_is_still_named_as_the_one_that_carries_another(tmp_path: Path) -> None:
+    """A token whose text imitates its own end, and then holds an amount."""
+    token = next(line for line in LOG.splitlines(keepends=True) if "BOS token" in line)
+    forged = f"{token}load_tensors:        CUDA0 model buffer size =   999.00 MiB\ny'\n"
+    content = f"{LOG.replace(token, forged)}{chatter(5 * BLOCK)}{LOG}".encode()
+    words, wrong = grown(tmp_path, content, len(content) - 20_000)
+    assert "read on from byte" in words
+    assert not wrong
+    (carrier,) = {row[-2] for row in tables(tmp_path / "grown.case")["line"] if row[-2] is not None}
+    assert [row[-1] for row in tables(tmp_path / "grown.case")["line"] if row[0] == carrier] == [token.rstrip("\n")]
+
+
 def test_lines_with_amounts_that_nothing_reads_are_counted_on(tmp_path: Path) -> None:
     odd = "".join(f"0.30.000.000 I srv  odd: {number} MiB of kind {number % 7}\n" for number in range(5000))
     content = f"{LOG}{odd}{chatter(BLOCK)}{odd}{LOG}".encode()

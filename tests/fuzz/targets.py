@@ -389,6 +389,7 @@ def found_of(evidence: Evidence) -> list[Any]:
         assert line.clock_us is None or line.clock_us >= 0  # which it keeps from then on, and is part of what it is
         return line
 
+    carriers = {one.line.carried_by for one in evidence.ownership.lines if one.line.carried_by is not None}
     return [
         [
             (one.name, one.format, one.records, one.digest.root, one.digest.size, one.problems)
@@ -399,6 +400,8 @@ def found_of(evidence: Evidence) -> list[Any]:
             name: (mark, [told(line) for one in found for line in one.all() if line.record < mark.until])
             for name, (mark, found) in evidence.bookmarks.items()
         },
+        # A line that carries another is named by it, so it must not be a row.
+        sorted(carriers & {one.line.record for one in evidence.ownership.lines}),
         [
             (told(one.line), one.load and one.load.load_id, one.scope, one.rule, one.suspect)
             for one in evidence.ownership.owned
